@@ -67,6 +67,7 @@ fn bound(
     let pose = poses[body];
     let center = pose.position + rotate(pose.rotation, shapes[index].offset);
     let kind = shapes[index].kind & GEOMETRY_MASK;
+    let margin = vec2<f32>(params.aabb_margin) + abs(pose.position) * FAR_MARGIN;
     let turn = mul_rotation(pose.rotation, shapes[index].rotation);
     if kind == POLYGON {
         let first = shapes[index].first_vertex;
@@ -78,13 +79,13 @@ fn bound(
             low = min(low, point);
             high = max(high, point);
         }
-        let rim = shapes[index].radius + params.aabb_margin;
+        let rim = margin + shapes[index].radius;
         aabbs[index] = Aabb(center + low - rim, center + high + rim);
         return;
     }
     if kind == HALF_PLANE {
         let normal = vec2<f32>(-turn.y, turn.x);
-        aabbs[index] = Aabb(vec2<f32>(f32(HALF_PLANE_ROW), dot(normal, center) + params.aabb_margin), normal);
+        aabbs[index] = Aabb(vec2<f32>(f32(HALF_PLANE_ROW), dot(normal, center) + max(margin.x, margin.y)), normal);
         return;
     }
     var reach = vec2<f32>(shapes[index].radius);
@@ -93,6 +94,6 @@ fn bound(
         let spread = abs(turn);
         reach += vec2<f32>(spread.x * half.x + spread.y * half.y, spread.y * half.x + spread.x * half.y);
     }
-    reach = reach + params.aabb_margin;
+    reach = reach + margin;
     aabbs[index] = Aabb(center - reach, center + reach);
 }

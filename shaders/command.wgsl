@@ -66,10 +66,12 @@ fn obey(index: u32) {
         case COMMAND_TELEPORT: {
             poses[body].position = value;
             poses[body].rotation = other;
+            poses[body].low = commands[index].low;
         }
         case COMMAND_TARGET: {
             let turn = inv_mul_rotation(poses[body].rotation, other);
-            states[body].velocity = (value - poses[body].position) / params.dt;
+            let way = (value - poses[body].position) + (commands[index].low - poses[body].low);
+            states[body].velocity = way / params.dt;
             states[body].angular_velocity = angle_of(turn) / params.dt;
         }
         default: {

@@ -31,6 +31,7 @@ const MAX_SWING: f32 = 2.0;
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
 
 const MAX_SUM: f32 = 1e30;
+const FAR_MARGIN: f32 = 2.5e-7;
 const FAR: f32 = 1e30;
 
 const CORE: f32 = 0.5;

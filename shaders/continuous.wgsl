@@ -34,10 +34,9 @@ struct Motion {
     turned: vec2<f32>,
 }
 
-fn motion_of(base: vec2<f32>, body: u32) -> Motion {
-    return Motion(
-        poses[body].position - base, poses[body].rotation, states[body].delta_position, states[body].delta_rotation,
-    );
+fn motion_of(base: u32, body: u32) -> Motion {
+    let start = (poses[body].position - poses[base].position) + (poses[body].low - poses[base].low);
+    return Motion(start, poses[body].rotation, states[body].delta_position, states[body].delta_rotation);
 }
 
 fn turn_at(motion: Motion, time: f32) -> vec2<f32> {
@@ -377,7 +376,7 @@ fn circles_meet(size: Size, a: u32, motion_a: Motion, b: u32, motion_b: Motion) 
 }
 
 // Returns the earlier of `so_far` and the stop of the shape `own` at `other`.
-fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bullets: bool, so_far: Stop) -> Stop {
+fn meet(size: Size, base: u32, motion: Motion, own: u32, other: u32, bullets: bool, so_far: Stop) -> Stop {
     let kind_a = shapes[own].kind;
     let kind_b = shapes[other].kind;
     let body = shapes[other].body;
@@ -424,19 +423,21 @@ fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bulle
     return so_far;
 }
 
-fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: bool, so_far: Stop) -> Stop {
+fn sweep_shape(size: Size, base: u32, motion: Motion, own: u32, bullets: bool, so_far: Stop) -> Stop {
     var stop = so_far;
     if (shapes[own].kind & SENSOR_SHAPE) != 0u || (bullets && (shapes[own].kind & BULLET_SHAPE) == 0u) {
         return stop;
     }
     let offset = shapes[own].offset;
-    let start = base + rotate(motion.rotation, offset);
-    let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
-    var rim = shapes[own].bound + length(offset) * chord_of(motion.turned) + size.goal
+    let center = poses[base].position;
+    let start = center + rotate(motion.rotation, offset);
+    let end = center + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
+    var reach = shapes[own].bound + length(offset) * chord_of(motion.turned) + size.goal
         + bitcast<f32>(atomicLoad(&ccd_bodies[0].reach));
     if bullets {
-        rim += params.max_speed * params.dt;
+        reach += params.max_speed * params.dt;
     }
+    let rim = reach + max(abs(start), abs(end)) * FAR_MARGIN;
     let low_end = min(start, end) - rim;
     let high_end = max(start, end) + rim;
     // After the levels come the half planes, as one more row of cells.
@@ -518,14 +519,13 @@ fn continuous_sweep(
     if !is_finite(moved) || (states[body].status & QUARANTINED) != 0u {
         return;
     }
-    let base = poses[body].position;
-    let motion = motion_of(base, body);
+    let motion = motion_of(body, body);
     let size = size_of_body(index);
     let bullets = (sweep.flags & ONLY_BULLETS) != 0u;
     var stop = Stop(1.0, 0u);
     var own = index;
     while own != NONE {
-        stop = sweep_shape(size, base, motion, own, bullets, stop);
+        stop = sweep_shape(size, body, motion, own, bullets, stop);
         own = ccd_bodies[own].next;
     }
     if !(stop.time < 1.0) {
@@ -538,7 +538,7 @@ fn continuous_sweep(
         ccd_bodies[index].stop_rotation = turn;
         return;
     }
-    let other = motion_of(base, shapes[stop.shape].body);
+    let other = motion_of(body, shapes[stop.shape].body);
     let rest = inv_mul_rotation(turn_at(other, stop.time), other.turned);
     let arm = position - other.start - other.moved * stop.time;
     ccd_bodies[index].stop_position = other.start + other.moved + rotate(rest, arm);

@@ -12,6 +12,12 @@
 @group(0) @binding(3) var<storage, read_write> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read> accumulators: array<Accumulator>;
 
+// Returns the same value, in a way that no compiler sees through: some take `(start + moved) - start` for `moved`.
+fn opaque(value: vec2<f32>) -> vec2<f32> {
+    let zero = params.body_count >> 31u;
+    return bitcast<vec2<f32>>(bitcast<vec2<u32>>(value) ^ vec2<u32>(zero));
+}
+
 @compute @workgroup_size(LANES)
 fn finalize(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -26,7 +32,11 @@ fn finalize(
         return;
     }
     let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
-    poses[index].position = poses[index].position + states[index].delta_position;
+    let start = poses[index].position;
+    let moved = states[index].delta_position + poses[index].low;
+    let end = opaque(start + moved);
+    poses[index].position = end;
+    poses[index].low = moved - (end - start);
     poses[index].rotation = turn / length(turn);
     if params.mass_per_impulse > 0.0 && bodies[index].kind == DYNAMIC {
         let status = states[index].status;

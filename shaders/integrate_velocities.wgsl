@@ -36,10 +36,11 @@ fn integrate_velocity(index: u32) {
     }
     var acceleration = params.gravity * bodies[index].gravity_scale + force * inv_mass;
     for (var field = 0u; field < params.field_count; field += 1u) {
-        let way = params.fields[field].position - (poses[index].position + states[index].delta_position);
-        let distance = length(way);
+        let far = (poses[index].position - params.fields[field].position) + poses[index].low;
+        let away = far + states[index].delta_position;
+        let distance = length(away);
         if distance > params.fields[field].core {
-            acceleration += way * ((params.fields[field].acceleration + params.fields[field].force * inv_mass) / distance);
+            acceleration += -away * ((params.fields[field].acceleration + params.fields[field].force * inv_mass) / distance);
         }
     }
     // The weight is that of the true mass.

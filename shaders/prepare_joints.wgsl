@@ -55,7 +55,7 @@ fn prepare_joints(
     let a = joint.body_a;
     let b = joint.body_b;
     let world = (joint.flags & WORLD_A) != 0u;
-    var pose_a = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+    var pose_a = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0), vec2<f32>(0.0), vec2<f32>(0.0));
     var inv_mass_a = 0.0;
     var inv_inertia_a = 0.0;
     if !world {
@@ -69,9 +69,9 @@ fn prepare_joints(
     let pose_b = poses[b];
     let r_a = rotate(pose_a.rotation, joint.anchor_a);
     let r_b = rotate(pose_b.rotation, joint.anchor_b);
-    var between = (pose_b.position - pose_a.position) + (r_b - r_a);
+    var between = ((pose_b.position - pose_a.position) + (pose_b.low - pose_a.low)) + (r_b - r_a);
     if world {
-        between = (pose_b.position - r_a) + r_b;
+        between = ((pose_b.position - r_a) + pose_b.low) + r_b;
     }
     var axis = rotate(pose_a.rotation, joint.axis);
     let first = joint.first_row;
@@ -79,8 +79,8 @@ fn prepare_joints(
     let is_pulley = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY;
     if is_pulley {
         let ground_b = vec2<f32>(joint_rows[first].goal_y, joint_rows[first].ground_y);
-        axis = (pose_a.position - joint.axis) + r_a;
-        between = (pose_b.position - ground_b) + r_b;
+        axis = ((pose_a.position - joint.axis) + pose_a.low) + r_a;
+        between = ((pose_b.position - ground_b) + pose_b.low) + r_b;
     }
     let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
     let is_gear = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_GEAR;

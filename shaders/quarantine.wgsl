@@ -61,7 +61,8 @@ fn quarantine(
     let pose = poses[index];
     var state = states[index];
     let pose_finite = is_finite(pose.position.x) && is_finite(pose.position.y)
-        && is_finite(pose.rotation.x) && is_finite(pose.rotation.y);
+        && is_finite(pose.rotation.x) && is_finite(pose.rotation.y)
+        && is_finite(pose.low.x) && is_finite(pose.low.y);
     let finite = pose_finite
         && is_finite(state.velocity.x) && is_finite(state.velocity.y) && is_finite(state.angular_velocity);
     if !finite && (state.status & QUARANTINED) == 0u {
@@ -81,7 +82,7 @@ fn quarantine(
         state.velocity = vec2<f32>(0.0);
         state.angular_velocity = 0.0;
         if !pose_finite {
-            poses[index] = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+            poses[index] = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0), vec2<f32>(0.0), vec2<f32>(0.0));
         }
     }
     state.delta_position = vec2<f32>(0.0);

@@ -42,8 +42,8 @@ fn not_met() -> Met {
 
 fn cast_shape(ray: Ray, region: u32, shape: u32, pose: Pose) -> Met {
     let turn = turn_of(shape, pose);
-    let center = center_of(shape, pose);
-    let origin = inv_rotate(turn, regions[region].center - center);
+    let between = from_middle(regions[region].center, shape, pose);
+    let origin = inv_rotate(turn, between);
     let delta = inv_rotate(turn, ray.delta);
     // The moving shape at its own centre.
     let meeting = Meeting(region, shape, vec2<f32>(0.0), turn);
@@ -54,7 +54,7 @@ fn cast_shape(ray: Ray, region: u32, shape: u32, pose: Pose) -> Met {
         met = cast_hull(meeting, origin, delta);
     }
     met.normal = rotate(turn, met.normal);
-    met.point = center + rotate(turn, met.point);
+    met.point = regions[region].center + (rotate(turn, met.point) - between);
     return met;
 }
 

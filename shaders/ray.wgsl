@@ -70,13 +70,13 @@ fn turn_of(shape: u32, pose: Pose) -> vec2<f32> {
     return mul_rotation(pose.rotation, shapes[shape].rotation);
 }
 
-fn center_of(shape: u32, pose: Pose) -> vec2<f32> {
-    return pose.position + rotate(pose.rotation, shapes[shape].offset);
+fn from_middle(point: vec2<f32>, shape: u32, pose: Pose) -> vec2<f32> {
+    return -(((pose.position - point) + pose.low) + rotate(pose.rotation, shapes[shape].offset));
 }
 
 fn ray_shape(ray: Ray, shape: u32, pose: Pose) -> RayHit {
     let turn = turn_of(shape, pose);
-    let origin = inv_rotate(turn, ray.origin - center_of(shape, pose));
+    let origin = inv_rotate(turn, from_middle(ray.origin, shape, pose));
     let delta = inv_rotate(turn, ray.delta);
     var hit: RayHit;
     if (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE {

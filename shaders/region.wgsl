@@ -34,7 +34,7 @@ fn take(hit: RayHit, so_far: RayHit) -> RayHit {
 // Returns the AABB of a shape without a margin, as src/stages/bound.rs does. For a half plane: its surface.
 fn bounds_of(shape: u32, pose: Pose) -> Aabb {
     let turn = turn_of(shape, pose);
-    let center = center_of(shape, pose);
+    let center = pose.position + rotate(pose.rotation, shapes[shape].offset);
     let kind = shapes[shape].kind & GEOMETRY_MASK;
     if kind == HALF_PLANE {
         let normal = vec2<f32>(-turn.y, turn.x);
@@ -73,7 +73,7 @@ fn region_shape(region: u32, shape: u32, pose: Pose) -> bool {
         return overlaps(own, bounds);
     }
     let turn = turn_of(shape, pose);
-    let at = inv_rotate(turn, regions[region].center - center_of(shape, pose));
+    let at = inv_rotate(turn, from_middle(regions[region].center, shape, pose));
     let meeting = Meeting(region, shape, at, turn);
     if half_plane {
         for (var index = 0u; index < regions[region].count; index += 1u) {

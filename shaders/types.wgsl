@@ -296,6 +296,8 @@ struct CcdBody {
 struct Pose {
     position: vec2<f32>,
     rotation: vec2<f32>,
+    low: vec2<f32>,
+    pad: vec2<f32>,
 }
 
 struct BodyState {
@@ -361,6 +363,8 @@ struct CommandData {
     world: u32,
     value: vec2<f32>,
     other: vec2<f32>,
+    low: vec2<f32>,
+    pad: vec2<f32>,
 }
 
 struct Aabb {

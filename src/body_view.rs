@@ -1,7 +1,7 @@
 //! Reads bodies of a running world: [`BodyView`] and [`BodyTransform`]. Positions are those of the origin of the body's
 //! frame, as in a scene and in [`Command::Teleport`], not of the centre of mass.
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use crate::command::Command;
 use crate::math::{cross_scalar, inv_rotate, rotate};
@@ -39,10 +39,17 @@ impl BodyView {
         self.kind
     }
 
-    /// Returns the origin of the body's frame, m: the position that a scene and [`Command::Teleport`] set.
+    /// Returns the origin of the body's frame, m: the position that a scene and [`Command::Teleport`] set, rounded to
+    /// 32 bits.
     #[must_use]
     pub fn position(&self) -> Vec2 {
-        origin(self.pose, self.mass.center)
+        self.position_f64().as_vec2()
+    }
+
+    /// Returns the origin of the body's frame, m, as exactly as the world has it: within 1 µm at 10,000 km.
+    #[must_use]
+    pub fn position_f64(&self) -> DVec2 {
+        origin(&self.pose, self.mass.center)
     }
 
     /// Returns the angle of the body, rad, in (−π, π].
@@ -127,8 +134,9 @@ impl BodyView {
     /// Returns the present pose if a command puts the body exactly there.
     pub(crate) fn stays_by(&self, command: Command) -> Option<Pose> {
         match command {
-            Command::Teleport { position, angle } if (position, angle) == (self.position(), self.angle()) => {
-                Some(self.pose)
+            Command::Teleport { position, angle } => {
+                let is_here = position == self.position_f64() || position == self.position().as_dvec2();
+                (is_here && angle == self.angle()).then_some(self.pose)
             }
             _ => None,
         }
@@ -142,13 +150,16 @@ pub struct BodyTransform {
     pub id: BodyId,
     /// Position of the origin, m.
     pub position: Vec2,
+    /// Vector from there to the origin, m: what a 32-bit position far from (0, 0) rounds away.
+    pub position_low: Vec2,
     /// Cosine and sine of the angle.
     pub rotation: Vec2,
 }
 
 impl BodyTransform {
     pub(crate) fn new(id: BodyId, pose: Pose, center: Vec2) -> Self {
-        Self { id, position: origin(pose, center), rotation: pose.rotation.into() }
+        let Pose { position, low, rotation, .. } = Pose::new(origin(&pose, center), pose.rotation.into());
+        Self { id, position: position.into(), position_low: low.into(), rotation: rotation.into() }
     }
 
     /// Returns the angle, rad, in (−π, π].
@@ -165,8 +176,8 @@ impl BodyTransform {
 }
 
 /// Returns the origin of the frame of a body with its centre of mass at `center` in that frame.
-fn origin(pose: Pose, center: Vec2) -> Vec2 {
-    Vec2::from(pose.position) - rotate(pose.rotation.into(), center)
+fn origin(pose: &Pose, center: Vec2) -> DVec2 {
+    pose.center() - rotate(pose.rotation.into(), center).as_dvec2()
 }
 
 fn angle(rotation: Vec2) -> f32 {

@@ -12,14 +12,15 @@ mod joint;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 pub use joint::JointCommand;
 
+use crate::constants::MAX_LENGTH;
 use crate::math::{is_finite, rotate, rotation};
 use crate::population::{BodyId, JointId, Population, PopulationChange};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
-use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
+use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, Pose, VACANT};
 
 /// A command to a body.
 ///
@@ -65,7 +66,7 @@ pub enum Command {
     /// that touched it and those that it meets.
     Teleport {
         /// Position of the body's origin, m.
-        position: Vec2,
+        position: DVec2,
         /// Angle, rad, up to 100,000 either way.
         angle: f32,
     },
@@ -73,7 +74,7 @@ pub enum Command {
     /// keeps that velocity until another command, so give a target each step. Kinematic bodies.
     Target {
         /// Position of the body's origin, m.
-        position: Vec2,
+        position: DVec2,
         /// Angle, rad, up to 100,000 either way; the body turns the shorter way.
         angle: f32,
     },
@@ -158,9 +159,11 @@ impl Command {
         self.check_values()?;
         let center = compiled.mass[body].center;
         let point = |point: Option<Vec2>| point.unwrap_or(center) - center;
-        let place = |position: Vec2, angle: f32| {
+        #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+        let body = body as u32;
+        let place = |kind, position: DVec2, angle: f32| {
             let turn = rotation(angle);
-            (position + rotate(turn, center), turn)
+            types::CommandData::place(kind, body, &Pose::new(position + rotate(turn, center).as_dvec2(), turn))
         };
         let (kind, (value, other)) = match self {
             Self::Impulse { impulse, point: at } => (types::COMMAND_IMPULSE, (impulse, point(at))),
@@ -169,12 +172,10 @@ impl Command {
             Self::Torque(torque) => (types::COMMAND_TORQUE, (Vec2::new(torque, 0.0), Vec2::ZERO)),
             Self::Velocity(velocity) => (types::COMMAND_VELOCITY, (velocity, Vec2::ZERO)),
             Self::AngularVelocity(speed) => (types::COMMAND_ANGULAR_VELOCITY, (Vec2::new(speed, 0.0), Vec2::ZERO)),
-            Self::Teleport { position, angle } => (types::COMMAND_TELEPORT, place(position, angle)),
-            Self::Target { position, angle } => (types::COMMAND_TARGET, place(position, angle)),
+            Self::Teleport { position, angle } => return Ok(place(types::COMMAND_TELEPORT, position, angle)),
+            Self::Target { position, angle } => return Ok(place(types::COMMAND_TARGET, position, angle)),
             Self::Wake => (types::COMMAND_WAKE, (Vec2::ZERO, Vec2::ZERO)),
         };
-        #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
-        let body = body as u32;
         Ok(types::CommandData { kind, body, value: value.into(), other: other.into(), ..types::CommandData::default() })
     }
 
@@ -204,7 +205,7 @@ impl Command {
         let number = |what, value| within(MAX_VALUE, "of at most 1e15 in size", what, value);
         let pair = |what, value: Vec2| number(what, value.x).and_then(|()| number(what, value.y));
         let near = |what, value: Vec2| {
-            let place = |value| within(MAX_POSITION, "within 100 km of the origin", what, value);
+            let place = |value| within(MAX_LENGTH, "within 100 km of the body's origin", what, value);
             place(value.x).and_then(|()| place(value.y))
         };
         match self {
@@ -222,7 +223,9 @@ impl Command {
             Self::AngularVelocity(speed) => number("the angular velocity", speed),
             Self::Wake => Ok(()),
             Self::Teleport { position, angle } | Self::Target { position, angle } => {
-                near("the position", position)?;
+                for value in position.as_vec2().to_array() {
+                    within(MAX_POSITION, "within 10,000 km of (0, 0)", "the position", value)?;
+                }
                 // The sine of a larger angle is noise, and in the end NaN.
                 within(MAX_ANGLE, "within 100,000 rad of 0", "the angle", angle)
             }

@@ -43,8 +43,9 @@ pub const DEFAULT_FRICTION: f32 = 0.6;
 pub const MIN_LENGTH: f32 = 1e-5;
 /// Longest length, m.
 pub const MAX_LENGTH: f32 = 1e5;
-/// Largest coordinate of a position or an offset, m. At this distance an f32 still resolves 8 mm.
-pub const MAX_POSITION: f32 = 1e5;
+/// Largest coordinate of a position in the world, m. At this distance an f32 resolves 1 m, and the two of a body's
+/// position 60 nm.
+pub const MAX_POSITION: f32 = 1e7;
 /// Largest angle, rad. At this size an f32 still resolves 0.008 rad.
 pub const MAX_ANGLE: f32 = 1e5;
 /// Largest velocity, force and any other value that only has to be finite; its square still fits an f32.
@@ -248,6 +249,9 @@ pub const MAX_TURN: f32 = 0.25 * std::f32::consts::PI;
 pub const MAX_DISC_TURN: f32 = 1000.0;
 /// Largest sum of impulses, m/s and rad/s: an infinite sum would stay infinite.
 pub const MAX_SUM: f32 = 1e30;
+/// Bound on the rounding of a coordinate of an AABB, relative to the coordinate of its body: four times the largest
+/// error of one rounding. Less: far from (0, 0) the search misses pairs.
+pub const FAR_MARGIN: f32 = 2.5e-7;
 /// Value above any computed length, m, and above the square of any, m².
 pub const FAR: f32 = 1e30;
 

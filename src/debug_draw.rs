@@ -241,7 +241,7 @@ impl Picture<'_> {
             }
             return;
         }
-        let Aabb { min, max } = bound_shape(shape, &self.compiled.vertices, &pose, 0.0);
+        let Aabb { min, max } = bound_shape(shape, &self.compiled.vertices, &pose, Vec2::ZERO);
         let (low, high) = (Vec2::from(min), Vec2::from(max));
         if !self.shows(low, high) {
             return;

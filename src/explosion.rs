@@ -8,8 +8,9 @@
 use glam::Vec2;
 
 use crate::command::{Command, CommandError};
+use crate::constants::MAX_LENGTH;
 use crate::math::{cross, inv_rotate, mul_rotation, rotate};
-use crate::query::narrow::pushable_shapes;
+use crate::query::narrow::{from_middle, pushable_shapes};
 use crate::scene::{Compiled, MAX_POSITION, MAX_VALUE};
 use crate::stages::collide::hull::Hull;
 use crate::types::{Pose, ShapeData};
@@ -57,39 +58,19 @@ impl Explosion {
     pub(crate) fn check(&self) -> Result<(), CommandError> {
         let far = MAX_POSITION;
         let values = [
-            ("the position", self.position.x, -far..=far, "within 100 km of the origin"),
-            ("the position", self.position.y, -far..=far, "within 100 km of the origin"),
-            ("the radius", self.radius, 0.0..=far, "from 0 to 100 km"),
-            ("the falloff", self.falloff, 0.0..=far, "from 0 to 100 km"),
+            ("the position", self.position.x, -far..=far, "within 10,000 km of (0, 0)"),
+            ("the position", self.position.y, -far..=far, "within 10,000 km of (0, 0)"),
+            ("the radius", self.radius, 0.0..=MAX_LENGTH, "from 0 to 100 km"),
+            ("the falloff", self.falloff, 0.0..=MAX_LENGTH, "from 0 to 100 km"),
             ("the impulse per length", self.impulse_per_length, -MAX_VALUE..=MAX_VALUE, "of at most 1e15 in size"),
         ];
         CommandError::check_values(values)
     }
 
-    /// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that
-    /// both backends give the same commands.
-    ///
-    /// # Errors
-    /// The first value that is out of range.
-    pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Result<Vec<(usize, Command)>, CommandError> {
-        self.check()?;
-        let mut pushes = Vec::new();
-        for (shape, pose) in pushable_shapes(compiled, poses, self.mask) {
-            if let Some((impulse, at)) = self.push(shape, &compiled.vertices, pose) {
-                let body = shape.body as usize;
-                let point = inv_rotate(pose.rotation.into(), at - Vec2::from(pose.position));
-                let point = point + compiled.mass[body].center;
-                pushes.push((body, Command::Impulse { impulse, point: Some(point) }));
-            }
-        }
-        Ok(pushes)
-    }
-
-    /// Returns the impulse on a shape and the point at which it acts, if the shape is in reach.
+    /// Returns the impulse on a shape and the arm at which it acts, from the centre of mass, if the shape is in reach.
     fn push(&self, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> Option<(Vec2, Vec2)> {
         let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
-        let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
-        let place = inv_rotate(turn, self.position - center);
+        let place = inv_rotate(turn, from_middle(self.position, shape, pose));
         let reach = self.radius + self.falloff;
         if place.length() > reach + shape.bound {
             return None;
@@ -107,8 +88,30 @@ impl Explosion {
             1.0
         };
         let impulse = away * (self.impulse_per_length * width(&hull, away) * share).clamp(-MAX_VALUE, MAX_VALUE);
-        Some((rotate(turn, impulse), center + rotate(turn, nearest)))
+        Some((rotate(turn, impulse), rotate(pose.rotation.into(), shape.offset.into()) + rotate(turn, nearest)))
     }
+}
+
+/// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that
+/// both backends give the same commands.
+///
+/// # Errors
+/// The first value that is out of range.
+pub fn explosion_pushes(
+    explosion: &Explosion,
+    compiled: &Compiled,
+    poses: &[Pose],
+) -> Result<Vec<(usize, Command)>, CommandError> {
+    explosion.check()?;
+    let mut pushes = Vec::new();
+    for (shape, pose) in pushable_shapes(compiled, poses, explosion.mask) {
+        if let Some((impulse, arm)) = explosion.push(shape, &compiled.vertices, pose) {
+            let body = shape.body as usize;
+            let point = inv_rotate(pose.rotation.into(), arm) + compiled.mass[body].center;
+            pushes.push((body, Command::Impulse { impulse, point: Some(point) }));
+        }
+    }
+    Ok(pushes)
 }
 
 /// Returns the point of a shape nearest to a point of the world, and its distance. If that point is in the shape: the

@@ -24,7 +24,8 @@ use crate::constants::{DEFAULT_SLOP, FAR};
 use crate::math::{mul_rotation, rotate, rotation};
 use crate::query::narrow::{ray_shape, region_shape};
 use crate::scene::{
-    ANGLE, Body, POSITION, SPAN, SPIN, SceneError, Shape, VELOCITY, check_shape, dynamic_mass, flatten_shape, show,
+    ANGLE, Body, OFFSET, POSITION, SPAN, SPIN, SceneError, Shape, VELOCITY, check_shape, dynamic_mass, flatten_shape,
+    show,
 };
 pub use crate::scene::{MassProperties, convex_hull, convex_parts, crosses_itself, tiles_to_chains};
 use crate::stages::bound::bound_shape;
@@ -165,7 +166,7 @@ impl PlacedShape {
         let flat = flatten_shape(shape, Vec2::ZERO, &mut rows);
         let mut vertices = [[0.0; 2]; ROWS];
         vertices[..rows.len()].copy_from_slice(&rows);
-        let pose = Pose { position: position.into(), rotation: rotation(angle).into() };
+        let pose = Pose::new(position.as_dvec2(), rotation(angle));
         Ok(Self { shape: flat, vertices, pose })
     }
 
@@ -175,7 +176,7 @@ impl PlacedShape {
         let course = Course::new(self, sweep);
         let turn = mul_rotation(course.turn(f64::from(time)), self.pose.rotation.into());
         let center = course.at(f64::from(time)).as_vec2();
-        let pose = Pose { position: (center - rotate(turn, sweep.center)).into(), rotation: turn.into() };
+        let pose = Pose::new((center - rotate(turn, sweep.center)).as_dvec2(), turn);
         Self { pose, ..self.clone() }
     }
 
@@ -315,7 +316,7 @@ impl PlacedShape {
     /// Returns the lowest and the highest corner of the axis-aligned box around the shape, m; `None` for a half plane.
     #[must_use]
     pub fn bounds(&self) -> Option<[Vec2; 2]> {
-        let aabb = bound_shape(&self.shape, &self.vertices, &self.pose, 0.0);
+        let aabb = bound_shape(&self.shape, &self.vertices, &self.pose, Vec2::ZERO);
         (!self.is_half_plane()).then(|| [aabb.min.into(), aabb.max.into()])
     }
 }
@@ -323,8 +324,8 @@ impl PlacedShape {
 fn check_sweep(sweep: &ShapeSweep, max_time: f32, path: &str) -> Result<(), SceneError> {
     VELOCITY.check_pair(sweep.velocity, format_args!("{path}.velocity"))?;
     SPIN.check(sweep.angular_velocity, format_args!("{path}.angular_velocity"))?;
-    POSITION.check_pair(sweep.center, format_args!("{path}.center"))?;
-    POSITION.check_pair(sweep.velocity * max_time, format_args!("{path}.velocity * max_time"))?;
+    OFFSET.check_pair(sweep.center, format_args!("{path}.center"))?;
+    OFFSET.check_pair(sweep.velocity * max_time, format_args!("{path}.velocity * max_time"))?;
     let turn = (sweep.angular_velocity * max_time).abs();
     if turn > MAX_SWEEP_TURN {
         let expected = format!("a turn of at most {MAX_SWEEP_TURN} rad until max_time");

@@ -229,7 +229,8 @@ impl Host {
         let first = self.commands.len();
         let flat = command.push(&self.compiled, slot, &mut self.commands)?;
         if let Some(pose) = stays {
-            (self.commands[first].value, self.commands[first].other) = (pose.position, pose.rotation);
+            let CommandData { kind, body, .. } = self.commands[first];
+            self.commands[first] = CommandData::place(kind, body, &pose);
         }
         self.asked = self.steps;
         // The tables get it with the next step; this copy is for snapshots.

@@ -105,6 +105,7 @@
 
 pub use crate::body_rows::BodyRows;
 pub use crate::cpu::CpuWorld;
+pub use crate::explosion::explosion_pushes;
 #[cfg(feature = "gpu")]
 pub use crate::gpu::GpuWorld;
 pub use crate::population::{Alteration, Journal};
@@ -381,7 +382,7 @@ pub mod threads {
 /// ```
 /// use drystone::low_level::types::Pose;
 ///
-/// assert_eq!(size_of::<Pose>(), 16, "as in shaders/types.wgsl");
+/// assert_eq!(size_of::<Pose>(), 32, "as in shaders/types.wgsl");
 /// ```
 pub mod types {
     pub use crate::types::*;

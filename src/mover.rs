@@ -3,9 +3,10 @@
 
 use glam::Vec2;
 
+use crate::constants::MAX_LENGTH;
 use crate::query::{Answers, Query, QueryError, RayHit};
 use crate::scene::check::UNIT_TOLERANCE;
-use crate::scene::{Filter, Geometry, MAX_POSITION};
+use crate::scene::{Filter, Geometry};
 use crate::world_error::WorldError;
 
 /// Most times that a mover is pushed out of what it overlaps.
@@ -311,17 +312,17 @@ impl Mover {
                 "an angle from 0 to π/2".to_owned(),
             ),
             (
-                (0.0..=MAX_POSITION).contains(&self.step_height),
+                (0.0..=MAX_LENGTH).contains(&self.step_height),
                 format!("step_height is {}", self.step_height),
                 "a height from 0 to 100 km".to_owned(),
             ),
             (
-                (0.0..=MAX_POSITION).contains(&self.snap),
+                (0.0..=MAX_LENGTH).contains(&self.snap),
                 format!("snap is {}", self.snap),
                 "a distance from 0 to 100 km".to_owned(),
             ),
             (
-                self.skin > 0.0 && self.skin <= MAX_POSITION,
+                self.skin > 0.0 && self.skin <= MAX_LENGTH,
                 format!("skin is {}", self.skin),
                 "a distance above 0".to_owned(),
             ),

@@ -377,7 +377,7 @@ impl Population {
             models.bodies.resize(length, None);
             models.bodies[slot] = Some(body.clone());
         }
-        self.history = self.history.bytes(bytemuck::bytes_of(&laid.body)).bytes(bytemuck::bytes_of(&laid.pose));
+        self.history = self.history.bytes(bytemuck::bytes_of(&laid.body)).bytes(laid.pose.known_bytes());
         self.history = self.history.bytes(&index.to_le_bytes());
         for (mut shape, own_vertices) in laid.shapes {
             shape.first_vertex = self.place_vertices(compiled, &own_vertices);
@@ -452,7 +452,7 @@ impl Population {
         compiled.add_path(body, id.index, steps, &mut laid.pose);
         // Marked, so that the history differs from that of an addition.
         self.history = self.history.bytes(b"replace").bytes(bytemuck::bytes_of(&laid.body));
-        self.history = self.history.bytes(bytemuck::bytes_of(&laid.pose)).bytes(&id.index.to_le_bytes());
+        self.history = self.history.bytes(laid.pose.known_bytes()).bytes(&id.index.to_le_bytes());
         let shift = laid.mass.center - compiled.mass[slot].center;
         compiled.put_body(slot, &laid, body.id.as_deref());
         self.place_shapes(compiled, id, &mut laid, shift, steps, &mut change);

@@ -2,7 +2,8 @@
 //! which two runs are compared.
 
 use glam::Vec2;
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 pub use crate::constants::REST_SPEED;
 use crate::hash::Fnv;
@@ -20,21 +21,47 @@ use crate::types::{
 };
 
 /// State of a body for reports, by the origin of its frame, not by its centre of mass.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+///
+/// It is written with its fields as keys, `asleep` only if it is true. A position is one of 32 bits up to 1,024 m from
+/// (0, 0), and further out a double, rounded to 1 µm.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReportedBody {
     /// Name, if the scene gives one.
     pub id: Option<String>,
     /// Origin of the body's frame, m.
     pub position: [f32; 2],
+    /// Vector from there to the origin, m: what a 32-bit position far from (0, 0) rounds away.
+    pub position_low: [f32; 2],
     /// Angle, rad, in (−π, π].
     pub angle: f32,
     /// Velocity of the centre of mass, m/s.
     pub velocity: [f32; 2],
     /// Angular velocity, rad/s.
     pub angular_velocity: f32,
-    /// True if the body is dynamic and sleeps. Written only if true.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// True if the body is dynamic and sleeps.
     pub asleep: bool,
+}
+
+impl Serialize for ReportedBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, position, position_low, angle, velocity, angular_velocity, asleep } = self;
+        let mut fields = serializer.serialize_struct("ReportedBody", 5 + usize::from(*asleep))?;
+        fields.serialize_field("id", id)?;
+        let near = Vec2::from(*position);
+        if near.abs().max_element() <= 1024.0 {
+            fields.serialize_field("position", position)?;
+        } else {
+            let place = near.as_dvec2() + Vec2::from(*position_low).as_dvec2();
+            fields.serialize_field("position", &((place * 1e6).round() / 1e6).to_array())?;
+        }
+        fields.serialize_field("angle", angle)?;
+        fields.serialize_field("velocity", velocity)?;
+        fields.serialize_field("angular_velocity", angular_velocity)?;
+        if *asleep {
+            fields.serialize_field("asleep", asleep)?;
+        }
+        fields.end()
+    }
 }
 
 /// Returns true if a body is dynamic and sleeps.
@@ -61,9 +88,12 @@ pub fn body_slots(compiled: &Compiled, snapshot: &Snapshot) -> Vec<Option<Report
 pub fn body_slot(compiled: &Compiled, snapshot: &Snapshot, slot: usize) -> Option<ReportedBody> {
     let (pose, state) = (snapshot.poses.get(slot)?, snapshot.states.get(slot)?);
     let turn = Vec2::from(pose.rotation);
+    let origin = pose.center() - rotate(turn, compiled.mass[slot].center).as_dvec2();
+    let Pose { position, low: position_low, .. } = Pose::new(origin, turn);
     (compiled.bodies[slot].kind != VACANT).then(|| ReportedBody {
         id: compiled.ids[slot].clone(),
-        position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[slot].center)).into(),
+        position,
+        position_low,
         angle: turn.y.atan2(turn.x),
         velocity: state.velocity,
         angular_velocity: state.angular_velocity,
@@ -85,9 +115,9 @@ pub(crate) fn hash_of(
     joint_impulses: &[[f32; 2]],
 ) -> u64 {
     let mut hash = Fnv::START;
-    for (Pose { position, rotation }, BodyState { velocity, angular_velocity, status, .. }) in poses.iter().zip(states)
-    {
-        for &value in position.iter().chain(rotation).chain(velocity).chain([angular_velocity]) {
+    for (pose, BodyState { velocity, angular_velocity, status, .. }) in poses.iter().zip(states) {
+        let Pose { position, rotation, low, .. } = pose;
+        for &value in position.iter().chain(rotation).chain(low).chain(velocity).chain([angular_velocity]) {
             hash = hash.word(value.to_bits());
         }
         hash = hash.word(*status);
@@ -244,7 +274,7 @@ pub fn body_energies(
     state: &BodyState,
 ) -> [f64; 2] {
     let (inertia, mass) = (f64::from(mass.inertia), f64::from(mass.mass));
-    let at = Vec2::from(pose.position).as_dvec2();
+    let at = pose.center();
     let spin = f64::from(state.angular_velocity);
     let kinetic = 0.5 * (mass * Vec2::from(state.velocity).as_dvec2().length_squared() + inertia * spin * spin);
     let mut potential = -mass * f64::from(gravity_scale) * Vec2::from(params.gravity).as_dvec2().dot(at);
@@ -410,7 +440,7 @@ fn measure_bodies(compiled: &Compiled, snapshot: &Snapshot, metrics: &mut Metric
         metrics.potential_energy += potential;
         let mass = f64::from(compiled.mass[index].mass);
         let inertia = f64::from(compiled.mass[index].inertia);
-        let at = Vec2::from(pose.position).as_dvec2();
+        let at = pose.center();
         let velocity = Vec2::from(state.velocity).as_dvec2();
         let spin = f64::from(state.angular_velocity);
         let scale = f64::from(body.gravity_scale);

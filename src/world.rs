@@ -6,7 +6,7 @@ use crate::command::{Command, slot_of};
 use crate::cpu::CpuWorld;
 use crate::debug_draw::{DebugDraw, DebugDrawOptions, debug_draw};
 use crate::event::Event;
-use crate::explosion::Explosion;
+use crate::explosion::{Explosion, explosion_pushes};
 use crate::gpu::GpuWorld;
 use crate::host::{Host, WorldEngine, world_verbs};
 use crate::mover::{Moved, Mover, move_characters};
@@ -149,10 +149,10 @@ impl World {
         // Before the device is waited for.
         explosion.check()?;
         let pushes = match self {
-            Self::Cpu(world) => explosion.pushes(world.compiled(), world.poses())?,
+            Self::Cpu(world) => explosion_pushes(explosion, world.compiled(), world.poses())?,
             Self::Gpu(world) => {
                 let poses = world.read_poses()?;
-                explosion.pushes(world.compiled(), &poses)?
+                explosion_pushes(explosion, world.compiled(), &poses)?
             }
         };
         self.push(&pushes)

@@ -189,7 +189,7 @@ fn bodies_with_nan_are_quarantined_alone() {
         ("position NaN", |pose, _| pose.position = [f32::NAN; 2]),
         ("rotation NaN", |pose, _| pose.rotation[0] = f32::NAN),
         ("everything", |pose, state| {
-            *pose = Pose { position: [f32::NAN; 2], rotation: [f32::INFINITY; 2] };
+            *pose = Pose { position: [f32::NAN; 2], rotation: [f32::INFINITY; 2], ..Pose::default() };
             state.velocity = [f32::NAN; 2];
             state.angular_velocity = f32::NAN;
         }),

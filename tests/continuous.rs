@@ -572,7 +572,7 @@ fn the_oracle_agrees_with_collide() {
         let gap =
             distance(&outline_at(&compiled, 0, &motions[0], 0.0), &outline_at(&compiled, 1, &motions[1], 0.0)) - 0.2;
         near("distance", gap, want, 1e-6);
-        let pose = Pose { position: [0.3, y], rotation: [1.0, 0.0] };
+        let pose = Pose { position: [0.3, y], rotation: [1.0, 0.0], ..Pose::default() };
         let [a, b] = [&compiled.shapes[0], &compiled.shapes[1]];
         let found = manifold(a, b, &compiled.vertices, &Pose::default(), &pose, 0.02, 0.005);
         near("separation", found.points[0].separation, gap, 1e-6);

@@ -53,7 +53,7 @@ fn a_box_that_lands_begins_to_touch_once() {
         assert!(event.is_hit(9.0) && !event.is_hit(11.0), "{name}");
         // At rest there are no events; removal ends the contact.
         assert_eq!(run(&mut world, 60), [], "{name}");
-        world.command(falling, Command::Teleport { position: Vec2::new(3.0, 9.0), angle: 0.0 }).unwrap();
+        world.command(falling, Command::Teleport { position: Vec2::new(3.0, 9.0).into(), angle: 0.0 }).unwrap();
         let events = run(&mut world, 1);
         assert_eq!(kinds(&events), [EventKind::End], "{name}");
         assert_eq!((events[0].bodies, events[0].step), ([1, 0], 240), "{name}");
@@ -115,7 +115,7 @@ fn sensors_notice_visitors_of_every_kind() {
             let move_to = |world: &mut World, y: f32| {
                 for place in 0..9 {
                     let (id, x) = (world.body_id(2 * place + 1).unwrap(), 20.0 * place as f32);
-                    world.command(id, Command::Teleport { position: Vec2::new(x, y), angle: 0.0 }).unwrap();
+                    world.command(id, Command::Teleport { position: Vec2::new(x, y).into(), angle: 0.0 }).unwrap();
                 }
             };
             let pairs = |events: &[Event], kind: EventKind| {

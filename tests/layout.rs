@@ -96,7 +96,7 @@ structs! {
         min_extent, kind, can_sleep, color, sleep_speed,
     }
     CcdBody { extent, min_extent, next, reach, stop_position, stop_rotation }
-    Pose { position, rotation }
+    Pose { position, rotation, low, pad }
     BodyState { velocity, angular_velocity, status, delta_position, delta_rotation }
     BodyMotion { moved, turned, extent }
     Accumulator { velocity, angular_velocity, asked_mass }
@@ -106,7 +106,7 @@ structs! {
     }
     Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
     EventData { kind, shape_a, shape_b, approach_speed, point, normal }
-    CommandData { kind, body, row, world, value, other }
+    CommandData { kind, body, row, world, value, other, low, pad }
     Aabb { min, max }
     Ray { origin, delta, category, mask, group, world, ignore, pad }
     Hit { point, normal, fraction, shape, depth, pad }
@@ -334,7 +334,7 @@ numbers! {
     MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE PASSING_MOTION PASSING_SHARE SAME_FACE FAST SWEPT
     LINK_SLACK LINK_OVERLAP PARALLEL MIN_CORNER_ANGLE ROUNDING GAP
     MAX_PRELOAD UNLOAD_SHARE UNLOAD_RATE CALM SCALED_FLOOR SCALED_SPREAD MAX_SWING MIN_DETERMINANT
-    MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
+    MAX_ANGULAR_CORRECTION MAX_SUM FAR_MARGIN FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }
 

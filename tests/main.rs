@@ -19,6 +19,7 @@ mod determinism;
 mod emitters;
 mod events;
 mod explosion;
+mod far;
 mod front_door;
 mod fused;
 mod geometry;

@@ -515,7 +515,7 @@ fn tables_name_what_belongs_to_a_body() {
         assert!(overlaps.iter().any(|pair| pair.contains(&1) && pair.contains(&gate)), "{name}: {overlaps:?}");
 
         let boxes = compiled.shapes.iter().map(|shape| {
-            let bounds = bound_shape(shape, &compiled.vertices, &snapshot.poses[shape.body as usize], 0.0);
+            let bounds = bound_shape(shape, &compiled.vertices, &snapshot.poses[shape.body as usize], Vec2::ZERO);
             (Vec2::from(bounds.min), Vec2::from(bounds.max))
         });
         let (low, high) = boxes.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1))).unwrap();

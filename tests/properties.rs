@@ -480,8 +480,8 @@ fn command(kind: u8, [a, b, c, d]: [f32; 4]) -> Command {
         3 => Command::Torque(a),
         4 => Command::Velocity(value),
         5 => Command::AngularVelocity(a),
-        6 => Command::Teleport { position: value, angle: c },
-        _ => Command::Target { position: value, angle: c },
+        6 => Command::Teleport { position: value.into(), angle: c },
+        _ => Command::Target { position: value.into(), angle: c },
     }
 }
 

@@ -2,13 +2,15 @@
 //! forms.
 
 use crate::support::{Random, compile, context, cpu, gpu};
+use drystone::glam::Vec2;
 use drystone::low_level::GpuWorld;
+use drystone::low_level::constants::FAR_MARGIN;
 use drystone::low_level::gpu::kernel::Patch;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::bin::{bin, level_of};
 use drystone::low_level::stages::bound::bound_shape;
 use drystone::low_level::stages::pair::may_meet;
-use drystone::low_level::types::{Aabb, FIXED_SHAPE, SENSOR_SHAPE};
+use drystone::low_level::types::{Aabb, FIXED_SHAPE, Pose, SENSOR_SHAPE, ShapeData};
 use drystone::{Body, Scene, Shape, Snapshot};
 
 /// Returns small boxes and circles among many long shelves, posts, turning walls and flying planks.
@@ -77,11 +79,16 @@ fn box_ahead(compiled: &Compiled, before: &Snapshot, shape: usize, aabb: &Aabb, 
     ahead
 }
 
+/// Returns the AABB of a box or disc, grown by `margin`, m, and by what its coordinates may be rounded.
+fn aabb_of(shape: &ShapeData, poses: &[Pose], margin: f32) -> Aabb {
+    let pose = &poses[shape.body as usize];
+    bound_shape(shape, &[], pose, margin + Vec2::from(pose.position).abs() * FAR_MARGIN)
+}
+
 /// Returns the pairs that must be found from this state, producer first, sorted. `skip` is an excluded body.
 fn brute_force(compiled: &Compiled, before: &Snapshot, margin: f32, skip: usize) -> Vec<[u32; 2]> {
     let shapes = &compiled.shapes;
-    let aabbs: Vec<Aabb> =
-        shapes.iter().map(|shape| bound_shape(shape, &[], &before.poses[shape.body as usize], margin)).collect();
+    let aabbs: Vec<Aabb> = shapes.iter().map(|shape| aabb_of(shape, &before.poses, margin)).collect();
     let ahead: Vec<Aabb> = aabbs
         .iter()
         .enumerate()
@@ -180,7 +187,7 @@ fn long_shapes_lie_on_bands() {
     let own = compiled.params.levels.iter().position(|level| level.bands == 2).expect("a level with two bands");
     let mut counts = [0; 3];
     for shape in compiled.shapes.iter().filter(|shape| shape.level as usize == own) {
-        let aabb = bound_shape(shape, &[], &compiled.poses[shape.body as usize], compiled.params.aabb_margin);
+        let aabb = aabb_of(shape, &compiled.poses, compiled.params.aabb_margin);
         counts[level_of(&compiled.params, shape.level, &aabb) as usize - own] += 1;
     }
     assert!(counts.iter().all(|&count| count > 10), "square, low, narrow: {counts:?}");
@@ -202,8 +209,7 @@ fn a_thousand_shelves_do_not_share_a_cell() {
     let mut compiled = compile(&scene);
     let bodies = &compiled.poses;
     let margin = compiled.params.aabb_margin;
-    let aabbs: Vec<Aabb> =
-        compiled.shapes.iter().map(|shape| bound_shape(shape, &[], &bodies[shape.body as usize], margin)).collect();
+    let aabbs: Vec<Aabb> = compiled.shapes.iter().map(|shape| aabb_of(shape, bodies, margin)).collect();
     let fullest = |compiled: &Compiled| {
         let (mut ends, mut sorted) = (Vec::new(), Vec::new());
         bin(&compiled.params, &compiled.shapes, &aabbs, &mut ends, &mut sorted);

@@ -124,7 +124,7 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
         match step % 23 {
             2 => {
                 let position = Vec2::new(random.between(-3.0, 3.0), random.between(2.0, 12.0));
-                world.command(body, Command::Teleport { position, angle: 1.0 }).expect("a body");
+                world.command(body, Command::Teleport { position: position.into(), angle: 1.0 }).expect("a body");
             }
             8 => drop(world.add_bodies(&[Body::dynamic(0.1, 14.0).shape(Shape::circle(0.5))]).expect("a good body")),
             14 => {

@@ -396,7 +396,7 @@ fn a_wrong_shader_is_detected() {
             "time += (gap.distance - goal) / fastest;",
             "time += 0.98 * (gap.distance - 2.0 * goal) / fastest;",
         ),
-        (Stage::Finalize, "finalize", "+ states[index].delta_position", "+ 1.01 * states[index].delta_position"),
+        (Stage::Finalize, "finalize", "= states[index].delta_position +", "= 1.01 * states[index].delta_position +"),
         (Stage::Sleep, "sleep", "atomicStore(&islands[index], root);", "atomicStore(&islands[index], index);"),
     ];
     let tested: Vec<Stage> = faults.iter().map(|fault| fault.0).collect();

@@ -45,7 +45,9 @@ def test_arrays_follow_the_world() -> None:
     # Free fall: half a second, with the error of steps of 1/240 s.
     assert positions[1, 1] == pytest.approx(20 - 0.5 * 10 * 0.5**2, abs=0.02)
     assert velocities[1, 1] == pytest.approx(-5, abs=1e-4)
-    assert made.body("ball").position == tuple(positions[1].tolist())
+    # The arrays have it in 32 bits.
+    place = made.body("ball").position
+    assert place != tuple(positions[1].tolist()) and np.array_equal(np.float32(place), positions[1])
     # Only the world writes to them.
     for array in arrays:
         assert not array.flags.writeable
@@ -372,11 +374,11 @@ def test_a_joint_drives_at_a_velocity() -> None:
         (lambda w: w.query([["a", "b", "c", "d"]]), "rays: has dtype <U1; expected numbers"),
         (lambda w: w.query([[0, 0], [1]]), "rays: is no array"),
         (lambda w: w.query([[0, 0, np.nan, 1]]), r"rays\[0, 2\]: is nan; expected a finite number"),
-        (lambda w: w.query([[0, 0, 1e6, 1]]), r"rays\[0\]: .*1000000"),
+        (lambda w: w.query([[0, 0, 1e8, 1]]), r"rays\[0\]: .*1e8"),
         (lambda w: setattr(w.body(1), "impulse", (1, np.inf)), r"impulse\[1\]: is inf; expected a finite number"),
         (lambda w: setattr(w.body(1), "impulse", (1, 2, 3)), r"impulse: has shape \(3,\); expected shape \(2,\)"),
         (lambda w: setattr(w.body(0), "impulse", (1, 2)), "body: 0 is static; expected a body that is dynamic"),
-        (lambda w: setattr(w.body(1), "position", (1e9, 0)), "position: is 1000000000; expected a number within 100 km"),
+        (lambda w: setattr(w.body(1), "position", (1e9, 0)), "position: is 1000000000; expected a number within 10,000 km"),
         (lambda w: setattr(w.body(1), "angle", "up"), "angle: is 'up'; expected a number"),
         (lambda w: setattr(w, "gravity", (0, 1e30)), "gravity: .*expected"),
         (lambda w: w.add_body(ds.Body.dynamic().circle(-1)), r"body: shapes\[0\].circle.radius: is -1; expected a length"),

@@ -1,6 +1,6 @@
 //! Constructors of [`Command`] that take arrays, pairs or vectors.
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use super::Command;
 
@@ -39,14 +39,14 @@ impl Command {
     /// Returns a command that sets the position of the body's origin, m, and its angle, rad. The body keeps its
     /// velocity.
     #[must_use]
-    pub fn teleport(position: impl Into<Vec2>, angle: f32) -> Self {
+    pub fn teleport(position: impl Into<DVec2>, angle: f32) -> Self {
         Self::Teleport { position: position.into(), angle }
     }
 
     /// Returns a command that sets the velocity that brings the body's origin, m, and its angle, rad, there in one
     /// step. Kinematic bodies.
     #[must_use]
-    pub fn target(position: impl Into<Vec2>, angle: f32) -> Self {
+    pub fn target(position: impl Into<DVec2>, angle: f32) -> Self {
         Self::Target { position: position.into(), angle }
     }
 }

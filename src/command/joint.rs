@@ -7,7 +7,7 @@ use glam::Vec2;
 use super::CommandError;
 use crate::population::{JointId, joint_place};
 use crate::scene::check::joint::{JointCheck, REST_LENGTH, TRAVEL, check_limits, check_motor, check_velocity};
-use crate::scene::check::{ANGLE, LENGTH, MIN_LENGTH, POSITION, SceneError, show};
+use crate::scene::check::{ANGLE, LENGTH, MIN_LENGTH, OFFSET, POSITION, SceneError, show};
 use crate::scene::{Compiled, Motor};
 use crate::types::{
     self, COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
@@ -147,7 +147,7 @@ fn check(command: JointCommand, name: &str, at: Arguments<'_>) -> JointCheck {
         }
         JointCommand::Target(target) => POSITION.check_pair(target, format_args!("{at}.target")),
         JointCommand::Offset { linear, angular } => {
-            POSITION.check_pair(linear, format_args!("{at}.linear_offset"))?;
+            OFFSET.check_pair(linear, format_args!("{at}.linear_offset"))?;
             ANGLE.check(angular, format_args!("{at}.angular_offset"))
         }
         JointCommand::Length(length) if name == "spring" => REST_LENGTH.check(length, format_args!("{at}.rest_length")),

@@ -124,7 +124,7 @@ const NEUTRAL_FRAME: JointFrame = JointFrame {
 /// [`JointData`], [`BodyData`] or [`Pose`] as groups of four numbers.
 type JointHalves = [[f32; 4]; 4];
 type BodyHalves = [[f32; 4]; 4];
-type PoseHalves = [[f32; 4]; 1];
+type PoseHalves = [[f32; 4]; 2];
 
 /// Returns one half of eight rows, as columns.
 #[inline(always)]
@@ -132,6 +132,14 @@ fn half_of<S: Simd, const H: usize>(simd: S, rows: [&[[f32; 4]; H]; WIDTH], half
     let [a, b, c, d, e, f, g, h] = rows;
     let row = |row: &[[f32; 4]; H]| f32x4::load_array(simd, row[half]);
     columns([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
+}
+
+/// Returns position, rotation and low part of eight poses.
+#[inline(always)]
+fn columns_of_poses<S: Simd>(simd: S, poses: [&PoseHalves; WIDTH]) -> [Vec2x8<S>; 3] {
+    let [x, y, cos, sin] = half_of(simd, poses, 0);
+    let [low_x, low_y, ..] = half_of(simd, poses, 1);
+    [Vec2x8::new(x, y), Vec2x8::new(cos, sin), Vec2x8::new(low_x, low_y)]
 }
 
 impl JointBlock {
@@ -198,18 +206,14 @@ impl JointBlock {
         let joints = [joint(0), joint(1), joint(2), joint(3), joint(4), joint(5), joint(6), joint(7)];
         let bodies_a = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| body(a(lane)));
         let bodies_b = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| body(b(lane)));
-        let poses_a = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| pose(a(lane)));
-        let poses_b = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| pose(b(lane)));
 
-        let [a_x, a_y, cos_a, sin_a] = half_of(simd, poses_a, 0);
-        let [b_x, b_y, cos_b, sin_b] = half_of(simd, poses_b, 0);
-        let (turn_a, turn_b) = (Vec2x8::new(cos_a, sin_a), Vec2x8::new(cos_b, sin_b));
-        let (at_a, at_b) = (Vec2x8::new(a_x, a_y), Vec2x8::new(b_x, b_y));
+        let [at_a, turn_a, low_a] = columns_of_poses(simd, [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| pose(a(lane))));
+        let [at_b, turn_b, low_b] = columns_of_poses(simd, [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| pose(b(lane))));
         let [anchor_a_x, anchor_a_y, anchor_b_x, anchor_b_y] = half_of(simd, joints, 1);
         let (r_a, r_b) =
             (rotate(turn_a, Vec2x8::new(anchor_a_x, anchor_a_y)), rotate(turn_b, Vec2x8::new(anchor_b_x, anchor_b_y)));
         let world = (u32x8::load_array_ref(simd, &self.flags) & WORLD_A).simd_eq(WORLD_A);
-        let between = ((at_b - r_a) + r_b).where_else(world, (at_b - at_a) + (r_b - r_a));
+        let between = (((at_b - r_a) + low_b) + r_b).where_else(world, ((at_b - at_a) + (low_b - low_a)) + (r_b - r_a));
         let [axis_x, axis_y, reference, _] = half_of(simd, joints, 2);
         let axis = rotate(turn_a, Vec2x8::new(axis_x, axis_y));
         let angle = angle_of(inv_rotate(turn_a, turn_b)) - reference;

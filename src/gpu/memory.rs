@@ -409,14 +409,14 @@ mod tests {
         Sizes { bodies, shapes: bodies, cells: 4 * bodies, contacts, order: 256, ..Sizes::default() }
     }
 
-    /// A million boxes with three million contacts fit in 1.62 GB. wgpu allows bindings of 2 GiB less one byte, on any
+    /// A million boxes with three million contacts fit in 1.63 GB. wgpu allows bindings of 2 GiB less one byte, on any
     /// adapter, for any memory: 19 million contacts.
     #[test]
     fn a_million_and_more_boxes() {
         let features = Features::default();
         let million = boxes(1_000_000, 3_000_000);
         let bytes = million.bytes(features);
-        assert!(bytes < 1_620_000_000, "{bytes}");
+        assert!(bytes < 1_630_000_000, "{bytes}");
         let (name, largest) = million.largest(features);
         assert_eq!((name, largest), ("manifolds_1", 336_000_000));
         assert!(million.check(features, 1, 1 << 30, |_| true).is_ok());
@@ -443,7 +443,7 @@ mod tests {
         }
         // The figures in README.md.
         let [body, contact] = bytes_each(Features::default());
-        assert!((body - 392.0).abs() < 0.1 && (contact - 400.5).abs() < 0.1, "{body} {contact}");
+        assert!((body - 408.0).abs() < 0.1 && (contact - 400.5).abs() < 0.1, "{body} {contact}");
         let [plain, sleepy] = [false, true].map(|sleep| bytes_each(Features { sleep, ..Features::default() }));
         assert!(sleepy[0] > plain[0] && (sleepy[1] - plain[1] - 144.0).abs() < 1.0, "{plain:?} {sleepy:?}");
     }

@@ -221,13 +221,13 @@ fn set_rows(compiled: &mut Compiled, slot: usize, laid: &CompiledBody, shift: Ve
 
 /// Returns pose and state of a body whose centre of mass has moved in its frame: its points stay where they are, and
 /// keep their velocities.
-fn moved(laid: &CompiledBody, shift: Vec2, pose: Pose, state: BodyState) -> (Pose, BodyState) {
+fn moved(laid: &CompiledBody, shift: Vec2, mut pose: Pose, state: BodyState) -> (Pose, BodyState) {
     let arm = rotate(pose.rotation.into(), shift);
-    let position = Vec2::from(pose.position) + arm;
+    pose.move_by(arm);
     let turns = laid.body.kind == KINEMATIC || laid.body.inv_inertia > 0.0;
     let velocity = Vec2::from(state.velocity) + cross_scalar(state.angular_velocity, arm);
     let angular_velocity = if turns { state.angular_velocity } else { 0.0 };
-    (Pose { position: position.into(), ..pose }, BodyState { velocity: velocity.into(), angular_velocity, ..state })
+    (pose, BodyState { velocity: velocity.into(), angular_velocity, ..state })
 }
 
 /// Returns a point of a body, from its centre of mass, after this has moved; 0 is the centre of mass itself.

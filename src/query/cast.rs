@@ -7,7 +7,7 @@
 
 use glam::Vec2;
 
-use super::narrow::ray_hull;
+use super::narrow::{from_middle, ray_hull};
 use crate::constants::{FAR, PARALLEL};
 use crate::math::{cross, inv_rotate, mul_rotation, right_perp, rotate};
 use crate::stages::collide::hull::{Hull, edge_of};
@@ -32,9 +32,9 @@ pub struct Met {
 /// Returns the meeting of a cast with a shape. `ray` is the motion, `region` the shape that moves.
 pub fn cast_shape(ray: &Ray, region: &Region, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> Option<Met> {
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
-    let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
+    let between = from_middle(region.center.into(), shape, pose);
     // From here on in the shape's frame.
-    let from = inv_rotate(turn, Vec2::from(region.center) - center);
+    let from = inv_rotate(turn, between);
     let delta = inv_rotate(turn, ray.delta.into());
     let count = region.count as usize;
     let mut moving = [Vec2::ZERO; MAX_VERTICES as usize];
@@ -47,7 +47,11 @@ pub fn cast_shape(ray: &Ray, region: &Region, shape: &ShapeData, vertices: &[[f3
     } else {
         cast_hull(&Hull::new(shape, vertices), moving, region.radius, from, delta)
     }?;
-    Some(Met { normal: rotate(turn, met.normal), point: center + rotate(turn, met.point), ..met })
+    Some(Met {
+        normal: rotate(turn, met.normal),
+        point: Vec2::from(region.center) + (rotate(turn, met.point) - between),
+        ..met
+    })
 }
 
 /// Returns the meeting with the half plane below the x axis.

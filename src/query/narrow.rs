@@ -69,11 +69,15 @@ pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
     cross(delta, arm).abs() <= delta.y.abs() * half.x + delta.x.abs() * half.y
 }
 
+/// Returns the vector from the middle of a shape to a point of the world, m.
+pub fn from_middle(point: Vec2, shape: &ShapeData, pose: &Pose) -> Vec2 {
+    -(pose.vector_from(point) + rotate(pose.rotation.into(), shape.offset.into()))
+}
+
 /// Returns the fraction of its length at which a ray enters a shape, and the normal there.
 pub fn ray_shape(ray: &Ray, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> Option<(f32, Vec2)> {
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
-    let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
-    let from = inv_rotate(turn, Vec2::from(ray.origin) - center);
+    let from = inv_rotate(turn, from_middle(ray.origin.into(), shape, pose));
     let delta = inv_rotate(turn, ray.delta.into());
     let (fraction, normal) = if shape.kind & GEOMETRY_MASK == HALF_PLANE {
         ray_half_plane(from, delta)?
@@ -192,14 +196,13 @@ fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32
 pub fn region_shape(region: &Region, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> bool {
     let half_plane = shape.kind & GEOMETRY_MASK == HALF_PLANE;
     if region.count == 0 {
-        let bounds = bound_shape(shape, vertices, pose, 0.0);
+        let bounds = bound_shape(shape, vertices, pose, Vec2::ZERO);
         let region = Aabb { min: region.points[0], max: region.points[1] };
         return if half_plane { reaches(&region, &bounds) } else { overlap(&region, &bounds) };
     }
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
-    let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
     // From here on in the shape's frame.
-    let at = inv_rotate(turn, Vec2::from(region.center) - center);
+    let at = inv_rotate(turn, from_middle(region.center.into(), shape, pose));
     let count = region.count as usize;
     let mut points = [Vec2::ZERO; MAX_VERTICES as usize];
     for (point, &vertex) in points.iter_mut().zip(&region.points[..count]) {

@@ -1,9 +1,10 @@
 //! Builder methods for the less common fields of scenes, settings, bodies, shapes and joints; the common ones are in
 //! [`model`](super::model) and [`joint`](super::joint).
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use super::{Body, Field, Filter, Geometry, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring};
+use crate::types::Pose;
 
 impl Scene {
     /// Returns the scene with these settings.
@@ -186,11 +187,17 @@ impl Settings {
 }
 
 impl Body {
-    /// Returns the body with its origin at this position, m.
+    /// Returns the body with its origin at this position, m, in double precision.
     #[must_use]
-    pub fn position(mut self, position: impl Into<Vec2>) -> Self {
-        self.position = position.into();
+    pub fn position(mut self, position: impl Into<DVec2>) -> Self {
+        let Pose { position, low, .. } = Pose::new(position.into(), Vec2::X);
+        (self.position, self.position_low) = (position.into(), low.into());
         self
+    }
+
+    /// Returns the position of the body's origin, m, in double precision.
+    pub(crate) fn place(&self) -> DVec2 {
+        self.position.as_dvec2() + self.position_low.as_dvec2()
     }
 
     /// Returns the body with several more shapes.

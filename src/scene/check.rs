@@ -112,7 +112,12 @@ pub(crate) fn show(value: f32) -> String {
 }
 
 pub(crate) const LENGTH: Range = Range::new("a length", MIN_LENGTH, MAX_LENGTH, "m");
+/// Coordinate of a point in the world.
 pub(crate) const POSITION: Range = Range::new("a coordinate", -MAX_POSITION, MAX_POSITION, "m");
+/// Coordinate of a point in the frame of a body or of an outline, or a way.
+pub(crate) const OFFSET: Range = Range::new("a coordinate", -MAX_LENGTH, MAX_LENGTH, "m");
+/// Largest rest of a 32-bit coordinate.
+const LOW: Range = Range::new("a rest of a 32-bit coordinate", -1.0, 1.0, "m");
 pub(crate) const ANGLE: Range = Range::new("an angle", -MAX_ANGLE, MAX_ANGLE, "rad");
 pub(super) const FINITE: Range = Range::new("a number", -MAX_VALUE, MAX_VALUE, "");
 const NOT_NEGATIVE: Range = Range::new("a number", 0.0, MAX_VALUE, "");
@@ -391,6 +396,7 @@ impl Body {
 fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
     let at = format_args!("bodies[{index}]").to_string();
     POSITION.check_pair(body.position, format_args!("{at}.position"))?;
+    LOW.check_pair(body.position_low, format_args!("{at}.position_low"))?;
     ANGLE.check(body.angle, format_args!("{at}.angle"))?;
     VELOCITY.check_pair(body.velocity, format_args!("{at}.velocity"))?;
     SPIN.check(body.angular_velocity, format_args!("{at}.angular_velocity"))?;
@@ -402,7 +408,7 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
     }
     FORCE.check_pair(body.force, format_args!("{at}.force"))?;
     if let Some(point) = body.force_point {
-        POSITION.check_pair(point, format_args!("{at}.force_point"))?;
+        OFFSET.check_pair(point, format_args!("{at}.force_point"))?;
     }
     TORQUE.check(body.torque, format_args!("{at}.torque"))?;
     if let Some(mass) = body.mass {
@@ -428,7 +434,7 @@ fn check_path(body: &Body, path: &Path, at: &str) -> Result<(), SceneError> {
         let problem = "is given to a body that is not kinematic";
         return Err(SceneError::new(format!("{at}.path"), problem, "a path of a kinematic body"));
     }
-    POSITION.check_pair(path.amplitude, format_args!("{at}.path.amplitude"))?;
+    OFFSET.check_pair(path.amplitude, format_args!("{at}.path.amplitude"))?;
     ANGLE.check(path.turn, format_args!("{at}.path.turn"))?;
     RATE.check(path.rate, format_args!("{at}.path.rate"))?;
     ANGLE.check(path.phase, format_args!("{at}.path.phase"))?;

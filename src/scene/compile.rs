@@ -11,7 +11,7 @@ pub(super) mod mass;
 pub(super) mod params;
 pub(super) mod shape;
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use body::DynamicTraits;
 use mass::MassProperties;
@@ -78,7 +78,7 @@ pub struct PathBody {
     /// Index of the body.
     pub body: u32,
     /// Position about which it moves, m.
-    pub position: Vec2,
+    pub position: DVec2,
     /// Angle about which it turns, rad.
     pub angle: f32,
     /// The path.
@@ -184,7 +184,9 @@ impl Compiled {
         compiled.refresh_switches();
         if !compiled.script.is_empty() {
             let world = compiled.fingerprint();
-            let mut script = Fnv(world).bytes(format!("{:?}", compiled.script.emitters).as_bytes());
+            // Without low parts the text is that of earlier releases.
+            let text = format!("{:?}", compiled.script.emitters).replace("position_low: Vec2(0.0, 0.0), ", "");
+            let mut script = Fnv(world).bytes(text.as_bytes());
             if compiled.has_timeline() {
                 script = script.bytes(compiled.script.timeline.description().as_bytes());
             }

@@ -22,7 +22,9 @@ mod units;
 
 pub(crate) use check::material::check_materials_of;
 pub(crate) use check::shape::{check_geometry, check_kinetic_friction, check_shape};
-pub(crate) use check::{ANGLE, POSITION, SPAN, SPIN, VELOCITY, check_count, check_gravity, check_new_joints, show};
+pub(crate) use check::{
+    ANGLE, OFFSET, POSITION, SPAN, SPIN, VELOCITY, check_count, check_gravity, check_new_joints, show,
+};
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
 pub(crate) use compile::body::{CompiledBody, DynamicTraits};
 pub use compile::mass::MassProperties;

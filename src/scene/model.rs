@@ -315,8 +315,11 @@ pub struct Body {
     pub id: Option<String>,
     /// Type: static, kinematic or dynamic.
     pub kind: BodyType,
-    /// Position of the body's origin (not its centre of mass), m.
+    /// Position of the body's origin (not its centre of mass), m, within 10,000 km of (0, 0).
     pub position: Vec2,
+    /// Vector from there to the origin, m: what a 32-bit position far from (0, 0) rounds away. [`Body::position`] sets
+    /// both.
+    pub position_low: Vec2,
     /// Angle, rad.
     pub angle: f32,
     /// Velocity of the centre of mass, m/s.
@@ -365,6 +368,7 @@ impl Default for Body {
             id: None,
             kind: BodyType::Dynamic,
             position: Vec2::ZERO,
+            position_low: Vec2::ZERO,
             angle: 0.0,
             velocity: Vec2::ZERO,
             angular_velocity: 0.0,

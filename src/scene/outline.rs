@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use glam::{DVec2, Vec2};
 
-use super::check::{MIN_LENGTH, POSITION, SceneError, show};
+use super::check::{MIN_LENGTH, OFFSET, SceneError, show};
 use crate::constants::MAX_OUTLINE_CORNERS;
 use crate::types::MAX_VERTICES;
 
@@ -132,7 +132,7 @@ pub fn convex_hull(points: &[Vec2]) -> Result<Vec<Vec2>, SceneError> {
         return Err(SceneError::new("points", format!("has {} points", points.len()), "3 or more"));
     }
     for (index, point) in points.iter().enumerate() {
-        POSITION.check_pair(*point, format_args!("points[{index}]"))?;
+        OFFSET.check_pair(*point, format_args!("points[{index}]"))?;
     }
     let mut sorted: Vec<DVec2> = points.iter().map(|point| point.as_dvec2()).collect();
     sorted.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
@@ -167,7 +167,7 @@ fn check_outline(points: &[Vec2]) -> Result<(), SceneError> {
         return Err(SceneError::new("points", format!("has {count} corners"), expected));
     }
     for (index, point) in points.iter().enumerate() {
-        POSITION.check_pair(*point, format_args!("points[{index}]"))?;
+        OFFSET.check_pair(*point, format_args!("points[{index}]"))?;
     }
     for index in 0..count {
         let before = (index + count - 1) % count;

@@ -1,6 +1,6 @@
 //! [`Path`]: the way of a kinematic body.
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use crate::math::rotation;
 
@@ -22,9 +22,9 @@ pub struct Path {
 impl Path {
     /// Returns origin, m, and angle, rad, of a body on this path after a number of steps of `dt` seconds.
     #[must_use]
-    pub(crate) fn place(&self, position: Vec2, angle: f32, steps: u64, dt: f32) -> (Vec2, f32) {
+    pub(crate) fn place(&self, position: DVec2, angle: f32, steps: u64, dt: f32) -> (DVec2, f32) {
         let swing = self.swing(steps, dt);
-        (position + self.amplitude * swing, angle + self.turn * swing)
+        (position + (self.amplitude * swing).as_dvec2(), angle + self.turn * swing)
     }
 
     /// Returns the sine after a number of steps of `dt` seconds.

@@ -2,9 +2,9 @@
 
 use glam::Vec2;
 
-use super::check::{LENGTH, MAX_POSITION, SceneError, show};
+use super::check::{LENGTH, MAX_LENGTH, SceneError, show};
 use super::outline::convex_parts;
-use super::{POSITION, Shape};
+use super::{OFFSET, Shape};
 use crate::constants::{MAX_OUTLINE_CORNERS, MAX_TILES};
 use crate::math::rotation;
 
@@ -75,7 +75,7 @@ impl Shape {
         check_extent(heights.len(), spacing, "heights")?;
         let mut points = Vec::with_capacity(heights.len());
         for (index, height) in heights.into_iter().enumerate() {
-            POSITION.check(height, format_args!("heights[{index}]"))?;
+            OFFSET.check(height, format_args!("heights[{index}]"))?;
             points.push(Vec2::new(distance(index, spacing), height));
         }
         points.reverse();
@@ -92,9 +92,9 @@ fn distance(steps: usize, step: f32) -> f32 {
 
 fn check_extent(count: usize, step: f32, path: &str) -> Result<(), SceneError> {
     let length = distance(count, step);
-    if length > MAX_POSITION {
+    if length > MAX_LENGTH {
         let problem = format!("is {} m long: {count} times {} m", show(length), show(step));
-        return Err(SceneError::new(path, problem, format!("at most {} m", show(MAX_POSITION))));
+        return Err(SceneError::new(path, problem, format!("at most {} m", show(MAX_LENGTH))));
     }
     Ok(())
 }

@@ -12,14 +12,16 @@ use crate::types::Counters;
 
 /// Version of the format, raised with every change of its meaning. 2: bodies sleep. 3: impulses of joints at a point
 /// are in A's frame, and joints come and go. 4: manifolds are a table of their own. 5: contacts have a preload. 6: each
-/// point of a contact has one. 7: goals of rows have a second coordinate.
-const VERSION: u32 = 7;
+/// point of a contact has one. 7: goals of rows have a second coordinate. 8: positions are sums of two floats.
+const VERSION: u32 = 8;
 /// Oldest version that is read.
 const OLDEST: u32 = 4;
 /// Bytes at the end of a manifold that version 4 does not have; there they are zero.
 const PRELOAD: usize = 16;
 /// Bytes at the end of a row's goal that versions before 7 do not have; there they are zero.
 const GOAL_Y: usize = 4;
+/// Bytes at the end of a pose, and of a command, that versions before 8 do not have; there they are zero.
+const LOW: usize = 16;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 /// Name of the last section, which only worlds have whose timed commands wait for conditions.
 const TIMED_STARTS: [u8; 4] = *b"time";
@@ -220,6 +222,7 @@ impl Reader<'_> {
         let missing = match &tag {
             b"mani" | b"slpc" if self.version == 4 => PRELOAD,
             b"rgoa" if self.version < 7 => GOAL_Y,
+            b"pose" | b"cmds" if self.version < 8 => LOW,
             _ => 0,
         };
         if size as usize + missing != size_of::<T>() {

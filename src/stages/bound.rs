@@ -6,6 +6,7 @@
 
 use glam::Vec2;
 
+use crate::constants::FAR_MARGIN;
 use crate::math::{mul_rotation, rotate};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON,
@@ -34,9 +35,17 @@ pub fn bound(
         if params.switches & SLEEP != 0 && status & ASLEEP == 0 {
             awake_levels |= level_bits(params, shape);
         }
-        *aabb = bound_shape(shape, vertices, &poses[shape.body as usize], params.aabb_margin);
+        let pose = &poses[shape.body as usize];
+        *aabb = bound_shape(shape, vertices, pose, margin_at(params, pose));
     }
     awake_levels
+}
+
+/// Returns the margin of the AABBs of a body's shapes, m: more where coordinates are so large that they are rounded.
+#[inline]
+#[must_use]
+pub fn margin_at(params: &Params, pose: &Pose) -> Vec2 {
+    params.aabb_margin + Vec2::from(pose.position).abs() * FAR_MARGIN
 }
 
 /// Returns the levels on which a shape may lie in a step, as bits: its own and its bands. Half planes have a bit of
@@ -54,7 +63,7 @@ pub fn level_bits(params: &Params, shape: &ShapeData) -> u32 {
 /// Returns the AABB of one shape on a body at `pose`, grown by `margin` on each side. For a half plane: its surface.
 #[inline]
 #[must_use]
-pub fn bound_shape(shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose, margin: f32) -> Aabb {
+pub fn bound_shape(shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose, margin: Vec2) -> Aabb {
     let rotation = Vec2::from(pose.rotation);
     let center = Vec2::from(pose.position) + rotate(rotation, shape.offset.into());
     let reach = match shape.kind & GEOMETRY_MASK {
@@ -68,13 +77,16 @@ pub fn bound_shape(shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose, margin
                 low = low.min(point);
                 high = high.max(point);
             }
-            let rim = shape.radius + margin;
+            let rim = margin + shape.radius;
             return Aabb { min: (center + low - rim).into(), max: (center + high + rim).into() };
         }
         HALF_PLANE => {
             let turn = mul_rotation(rotation, shape.rotation.into());
             let normal = Vec2::new(-turn.y, turn.x);
-            return Aabb { min: [HALF_PLANE_ROW as f32, normal.dot(center) + margin], max: normal.into() };
+            return Aabb {
+                min: [HALF_PLANE_ROW as f32, normal.dot(center) + margin.max_element()],
+                max: normal.into(),
+            };
         }
         _ => {
             let turn = mul_rotation(rotation, shape.rotation.into()).abs();

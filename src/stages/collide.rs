@@ -133,7 +133,7 @@ fn find(
 ) -> TouchInStep {
     let (distance, slop) = (params.speculative_distance, params.linear_slop);
     let sensed = flags & SENSOR != 0;
-    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let between = pose_a.vector_to(pose_b);
     let passing = || Passing::new(flags, [shape_a, shape_b], motions, between);
     let may_pass = || (!sensed).then(passing);
     let mut touch = manifold_in_motion(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop, may_pass);
@@ -178,7 +178,7 @@ fn turn_discs(
     least: f32,
 ) {
     let [radius_a, radius_b] = shapes.map(|shape| shape.radius);
-    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let between = pose_a.vector_to(pose_b);
     let moved = Vec2::from(motion_b.moved) - Vec2::from(motion_a.moved);
     let radii = radius_a + radius_b;
     let may_turn = touch.count > 0 && (was_apart || touch.points[0].separation > 0.0);
@@ -229,7 +229,7 @@ impl Drift {
         let (cached_a, cached_b) = (Vec2::from(manifold.cached_rotation_a), Vec2::from(manifold.cached_rotation_b));
         let turn_a = inv_mul_rotation(cached_a, q_a);
         let turn_b = inv_mul_rotation(cached_b, q_b);
-        let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+        let between = pose_a.vector_to(pose_b);
         let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(manifold.cached_position);
         let extent_b = if on_plane { 0.0 } else { extents[1] };
         // Uses the sine of the rotation of B relative to A.
@@ -325,7 +325,7 @@ fn renew(
     if touch.count == 0 {
         contact.color = NONE;
     }
-    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let between = pose_a.vector_to(pose_b);
     let frame = if on_plane { pose_b.rotation } else { pose_a.rotation };
     *manifold = Manifold {
         normal: touch.normal.into(),
@@ -415,7 +415,7 @@ fn manifold_in_motion<'a>(
 ) -> Touch {
     let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     // All positions are relative to A's centre: no precision is lost far from the origin.
-    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let between = pose_a.vector_to(pose_b);
     let center_a = rotate(q_a, a.offset.into());
     let center_b = rotate(q_b, b.offset.into());
     // Nor far from a body's centre: the long offset of a tile of a wide ground is subtracted first.

@@ -84,12 +84,12 @@ pub fn obey(
         COMMAND_VELOCITY => state.velocity = command.value,
         COMMAND_ANGULAR_VELOCITY => state.angular_velocity = value.x,
         COMMAND_TELEPORT => {
-            pose.position = command.value;
-            pose.rotation = command.other;
+            *pose = Pose { position: command.value, rotation: command.other, low: command.low, ..*pose };
         }
         COMMAND_TARGET => {
             let turn = inv_mul_rotation(pose.rotation.into(), other);
-            state.velocity = ((value - Vec2::from(pose.position)) / params.dt).into();
+            let way = (value - Vec2::from(pose.position)) + (Vec2::from(command.low) - Vec2::from(pose.low));
+            state.velocity = (way / params.dt).into();
             state.angular_velocity = angle_of(turn) / params.dt;
         }
         _ => {}

@@ -45,7 +45,7 @@ use glam::Vec2;
 use super::bin::{cells, cells_between, runs_of_row};
 use super::pair::{kept_apart, may_meet};
 pub(crate) use crate::constants::{CORE, STOP_SHARE, STOP_TOLERANCE, TOUCH};
-use crate::constants::{STOP_EXTENT, STOP_THICKNESS, STOUT};
+use crate::constants::{FAR_MARGIN, STOP_EXTENT, STOP_THICKNESS, STOUT};
 use crate::math::{inv_mul_rotation, is_finite, mul_rotation, rotate};
 use crate::scene::PairExclusions;
 use crate::types::{
@@ -129,8 +129,8 @@ impl SweepTables<'_> {
     fn continuous_sweep(&self, first: u32, ccd_body: &CcdBody) -> Option<(Vec2, Vec2)> {
         let Self { params, shapes, poses, states, .. } = *self;
         let (body, kind) = (shapes[first as usize].body as usize, shapes[first as usize].kind);
-        let base = Vec2::from(poses[body].position);
-        let motion = SweepMotion::new(base, &poses[body], &states[body]);
+        let base = &poses[body];
+        let motion = SweepMotion::new(base, base, &states[body]);
         if !is_fast(ccd_body, &motion, kind, self.reach) || states[body].status & QUARANTINED != 0 {
             return None;
         }
@@ -147,7 +147,7 @@ impl SweepTables<'_> {
     }
 
     /// Finds the first stop of one shape among all others.
-    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, stop: &mut Stop) {
+    fn sweep_shape(&self, size: &Size, base: &Pose, motion: &SweepMotion, own: u32, stop: &mut Stop) {
         let Self { params, shapes, cell_ends, cell_shapes, .. } = *self;
         let shape = &shapes[own as usize];
         if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
@@ -171,7 +171,7 @@ impl SweepTables<'_> {
     }
 
     /// Updates `stop` if the shape `own` of a body has to stop at `other` earlier.
-    fn meet(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, other: u32, stop: &mut Stop) {
+    fn meet(&self, size: &Size, base: &Pose, motion: &SweepMotion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
         let state = &self.states[b.body as usize];
         if !may_stop(self.exclusions, self.bullets, a, b) || state.status & QUARANTINED != 0 {
@@ -323,13 +323,13 @@ fn circles_meet(size: &Size, a: &ShapeData, motion_a: &SweepMotion, b: &ShapeDat
 pub(crate) fn passage(
     params: &Params,
     size: &Size,
-    base: Vec2,
+    base: &Pose,
     motion: &SweepMotion,
     shape: &ShapeData,
     reach: f32,
     bullets: bool,
 ) -> (Vec2, Vec2) {
-    let offset = Vec2::from(shape.offset);
+    let (base, offset) = (Vec2::from(base.position), Vec2::from(shape.offset));
     let start = base + rotate(motion.rotation, offset);
     let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
     // In between the shape may swing out of the box of start and end. Other shapes may have moved as well.
@@ -337,6 +337,7 @@ pub(crate) fn passage(
     if bullets {
         rim += params.max_speed * params.dt;
     }
+    let rim = rim + start.abs().max(end.abs()) * FAR_MARGIN;
     (start.min(end) - rim, start.max(end) + rim)
 }
 

@@ -1,9 +1,8 @@
 //! **finalize**: adds the motion of the step to the poses, and finds the mass of each body in the next.
 //!
 //! Reads bodies, accumulators and states (deltas); writes poses and states (masses). Visits one body after the other.
-//! The rotation is normalised, or it would drift; the pose of a sleeping body keeps its bits.
-
-use glam::Vec2;
+//! The rotation is normalised, or it would drift; the pose of a sleeping body keeps its bits. What the sum of position
+//! and motion loses by rounding is kept in [`Pose::low`].
 
 use crate::mass_scale::next_status;
 use crate::math::mul_rotation;
@@ -30,6 +29,6 @@ pub fn finalize_body(body: &BodyData, state: &BodyState, pose: &mut Pose) {
         return;
     }
     let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
-    pose.position = (Vec2::from(pose.position) + Vec2::from(state.delta_position)).into();
+    pose.move_by(state.delta_position.into());
     pose.rotation = (turn / turn.length()).into();
 }

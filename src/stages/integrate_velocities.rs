@@ -86,19 +86,18 @@ pub fn pushed(params: &Params, body: &BodyData, pose: &Pose, state: &BodyState) 
     }
     let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
     for field in &params.fields[..params.field_count as usize] {
-        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
+        acceleration += pull(field, body, pose.vector_from(field.position.into()) + Vec2::from(state.delta_position));
     }
     // The weight is that of the true mass.
     let share = mass_share(state.status);
     (acceleration * params.h * share, params.h * body.inv_inertia * torque * share)
 }
 
-/// Returns the acceleration towards the point of a field, m/s².
-fn pull(field: &FieldData, body: &BodyData, position: Vec2) -> Vec2 {
-    let way = Vec2::from(field.position) - position;
-    let distance = way.length();
+/// Returns the acceleration towards the point of a field, m/s². `away` is the vector from there to the body, m.
+fn pull(field: &FieldData, body: &BodyData, away: Vec2) -> Vec2 {
+    let distance = away.length();
     if distance > field.core {
-        way * ((field.acceleration + field.force * body.inv_mass) / distance)
+        -away * ((field.acceleration + field.force * body.inv_mass) / distance)
     } else {
         Vec2::ZERO
     }

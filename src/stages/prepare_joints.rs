@@ -205,15 +205,11 @@ pub fn frame_of(
     let (pose_b, body_b) = (poses[b], &bodies[b]);
     let (turn_a, turn_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     let (r_a, r_b) = (rotate(turn_a, joint.anchor_a.into()), rotate(turn_b, joint.anchor_b.into()));
-    let mut between = if world {
-        (Vec2::from(pose_b.position) - r_a) + r_b
-    } else {
-        (Vec2::from(pose_b.position) - Vec2::from(pose_a.position)) + (r_b - r_a)
-    };
+    let mut between = if world { pose_b.vector_from(r_a) + r_b } else { pose_a.vector_to(&pose_b) + (r_b - r_a) };
     let mut axis = rotate(turn_a, joint.axis.into());
     if let Some([ground_a, ground_b]) = joint.ground_points(rows) {
-        axis = (Vec2::from(pose_a.position) - Vec2::from(ground_a)) + r_a;
-        between = (Vec2::from(pose_b.position) - Vec2::from(ground_b)) + r_b;
+        axis = pose_a.vector_from(ground_a.into()) + r_a;
+        between = pose_b.vector_from(ground_b.into()) + r_b;
     }
     let angle = if joint.is_gear() {
         geared_angle(joint.ratio, last, turns_of(joint, poses))

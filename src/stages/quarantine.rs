@@ -68,7 +68,7 @@ pub struct QuarantineOutcome {
 /// Checks one body, and initialises its data for the step.
 #[inline]
 pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state: &mut BodyState) -> QuarantineOutcome {
-    let pose_finite = pose.position.iter().chain(&pose.rotation).all(|&v| is_finite(v));
+    let pose_finite = pose.position.iter().chain(&pose.rotation).chain(&pose.low).all(|&v| is_finite(v));
     let finite = pose_finite && state.velocity.iter().all(|&v| is_finite(v)) && is_finite(state.angular_velocity);
     let is_new = !finite && state.status & QUARANTINED == 0;
     if is_new {

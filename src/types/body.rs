@@ -1,6 +1,7 @@
 //! Rows of a body: its constant properties, its pose, its velocities and status bits, and its impulse sums.
 
 use bytemuck::{Pod, Zeroable};
+use glam::{DVec2, Vec2};
 
 use super::NONE;
 
@@ -112,18 +113,68 @@ impl Default for CcdBody {
 }
 
 /// Position and rotation of a body.
+///
+/// The position is a sum of two floats a coordinate, about 48 bits: slow bodies move however far from (0, 0) they are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Pose {
-    /// Centre of mass, m.
+    /// Centre of mass, rounded, m.
     pub position: [f32; 2],
     /// Cosine and sine of the angle.
     pub rotation: [f32; 2],
+    /// Vector from the rounded centre of mass to the centre of mass, m.
+    pub low: [f32; 2],
+    /// Zero.
+    pub pad: [f32; 2],
 }
 
 impl Default for Pose {
     fn default() -> Self {
-        Self { position: [0.0; 2], rotation: [1.0, 0.0] }
+        Self { position: [0.0; 2], rotation: [1.0, 0.0], low: [0.0; 2], pad: [0.0; 2] }
+    }
+}
+
+impl Pose {
+    /// Returns the pose with its centre of mass at this position, m, and this cosine and sine of the angle.
+    #[must_use]
+    pub fn new(position: DVec2, rotation: Vec2) -> Self {
+        let near = position.as_vec2();
+        let low = (position - near.as_dvec2()).as_vec2();
+        Self { position: near.into(), rotation: rotation.into(), low: low.into(), pad: [0.0; 2] }
+    }
+
+    /// Returns the bytes by which a world knows a pose: those that poses had before they had a low part, if it is zero.
+    pub(crate) fn known_bytes(&self) -> &[u8] {
+        let bytes = bytemuck::bytes_of(self);
+        if self.low == [0.0; 2] { &bytes[..16] } else { bytes }
+    }
+
+    /// Returns the centre of mass, m.
+    #[must_use]
+    pub fn center(&self) -> DVec2 {
+        Vec2::from(self.position).as_dvec2() + Vec2::from(self.low).as_dvec2()
+    }
+
+    /// Returns the vector from the centre of mass of this body to that of the other, m.
+    #[inline(always)]
+    #[must_use]
+    pub fn vector_to(&self, other: &Self) -> Vec2 {
+        (Vec2::from(other.position) - Vec2::from(self.position)) + (Vec2::from(other.low) - Vec2::from(self.low))
+    }
+
+    /// Returns the vector from a point of the world to the centre of mass, m.
+    #[inline(always)]
+    #[must_use]
+    pub fn vector_from(&self, point: Vec2) -> Vec2 {
+        (Vec2::from(self.position) - point) + Vec2::from(self.low)
+    }
+
+    /// Moves the centre of mass, m.
+    #[inline(always)]
+    pub fn move_by(&mut self, moved: Vec2) {
+        let (start, moved) = (Vec2::from(self.position), moved + Vec2::from(self.low));
+        let end = start + moved;
+        (self.position, self.low) = (end.into(), (moved - (end - start)).into());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::body::BodyData;
+use super::body::{BodyData, Pose};
 
 /// [`CommandData::kind`]: an impulse at a point.
 pub const COMMAND_IMPULSE: u32 = 0;
@@ -56,9 +56,18 @@ pub struct CommandData {
     pub value: [f32; 2],
     /// Point from the centre of mass, in the body's frame, m; or cosine and sine of an angle.
     pub other: [f32; 2],
+    /// For positions, as [`Pose::low`](super::Pose::low), m.
+    pub low: [f32; 2],
+    /// Zero.
+    pub pad: [f32; 2],
 }
 
 impl CommandData {
+    /// Returns a command with the position and rotation of a pose: [`COMMAND_TELEPORT`] or [`COMMAND_TARGET`].
+    pub(crate) fn place(kind: u32, body: u32, pose: &Pose) -> Self {
+        Self { kind, body, value: pose.position, other: pose.rotation, low: pose.low, ..Self::default() }
+    }
+
     /// Returns true if the command is for a joint.
     #[must_use]
     pub fn is_for_joint(&self) -> bool {

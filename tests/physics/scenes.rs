@@ -202,7 +202,7 @@ fn high_mass_ratio_3(backend: Backend) {
     big_box(backend, "high_mass_ratio_3");
 }
 
-/// 120 km from the origin positions are rounded to 8 mm: the pyramid settles by 1.25 m and stands.
+/// 128 km from the origin a 32-bit float has steps of 8 mm: the pyramid settles by 1.25 m and stands.
 fn far_pyramid(backend: Backend) {
     let mut sim = backend.build("far_pyramid");
     let before = sim.bodies();

@@ -209,7 +209,11 @@ impl Pair {
 }
 
 fn pose(x: f64, y: f64, angle: f64) -> Pose {
-    Pose { position: [x as f32, y as f32], rotation: drystone::low_level::math::rotation(angle as f32).into() }
+    Pose {
+        position: [x as f32, y as f32],
+        rotation: drystone::low_level::math::rotation(angle as f32).into(),
+        ..Pose::default()
+    }
 }
 
 /// Returns random poses; half of them at separations typical for contacts.
@@ -412,13 +416,14 @@ fn far_from_the_centre_of_a_body() {
     let [ground, alone, limb] = [0, 2, 3].map(|index| &compiled.shapes[index]);
     assert_eq!((ground.offset, alone.offset), (corner.into(), [0.0; 2]));
     assert_ne!(limb.offset, [0.0; 2]);
-    let still = |place: Vec2| Pose { position: place.into(), rotation: [1.0, 0.0] };
+    let still = |place: Vec2| Pose { position: place.into(), rotation: [1.0, 0.0], ..Pose::default() };
     let mut random = Random(4);
     let (mut touching, mut rounded) = (0, 0);
     for _ in 0..1000 {
         let mut between = |low: f64, high: f64| random.between(low, high) as f32;
         let place = corner + Vec2::new(between(-0.7, 0.7), between(-0.5, 0.5));
-        let body = Pose { position: place.into(), rotation: Vec2::from_angle(between(-3.2, 3.2)).into() };
+        let body =
+            Pose { position: place.into(), rotation: Vec2::from_angle(between(-3.2, 3.2)).into(), ..Pose::default() };
         let of = |shape: &Flat, at: Vec2, swap: bool| {
             let (a, b) = if swap { ((limb, body), (shape, still(at))) } else { ((shape, still(at)), (limb, body)) };
             let found = manifold(a.0, b.0, &compiled.vertices, &a.1, &b.1, SPECULATIVE as f32, SLOP);

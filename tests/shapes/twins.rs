@@ -131,8 +131,8 @@ fn a_wrong_shape_shader_is_detected() {
     let context = context();
     let scene = every_pair(3, 4);
     let faults = [
-        ("bound", "bound", "let rim = shapes[index].radius +", "let rim = 0.99 * shapes[index].radius +"),
-        ("bound", "bound", "dot(normal, center) + params", "dot(normal, center) + 1.1 * params"),
+        ("bound", "bound", "margin + shapes[index].radius", "margin + 0.99 * shapes[index].radius"),
+        ("bound", "bound", "dot(normal, center) + max", "dot(normal, center) + 1.1 * max"),
         ("pair", "pair", "plane.max.y * lowest.y <= plane.min.y", "plane.max.y * lowest.y + 0.1 <= plane.min.y"),
         ("collide", "hull", "let gap = clipped.y - radius;", "let gap = clipped.y - 0.999 * radius;"),
         ("collide", "hull", "manifold.separations[0] = across - radius;", "manifold.separations[0] = across;"),

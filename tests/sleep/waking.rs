@@ -137,7 +137,7 @@ fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
     let [begin, end] = [(EventKind::SensorBegin, true), (EventKind::SensorEnd, true)];
     assert_eq!(passed, [begin, begin, end, end]);
     // The probe is stopped on it and set going again: the overlap has lasted throughout.
-    let at = Command::Teleport { position: Vec2::new(0.2, 0.5), angle: 0.0 };
+    let at = Command::Teleport { position: Vec2::new(0.2, 0.5).into(), angle: 0.0 };
     command(&mut sim, probe, at);
     command(&mut sim, probe, Command::Velocity(Vec2::ZERO));
     sim.advance(80);
@@ -161,7 +161,7 @@ fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
     let mut sim = backend.start(&scene);
     settle(&mut sim, 6, 120);
     let move_to = |sim: &mut Sim, x: f32, y: f32| {
-        command(sim, shelves[0], Command::Teleport { position: Vec2::new(x, y), angle: 0.0 });
+        command(sim, shelves[0], Command::Teleport { position: Vec2::new(x, y).into(), angle: 0.0 });
         sim.advance(1);
         [asleep(sim, 3..5), asleep(sim, 5..7), asleep(sim, 7..9)]
     };
@@ -192,7 +192,7 @@ fn sleeping_and_waking_report_no_events(backend: Backend) {
     settle(&mut sim, 2, 100);
     sim.advance(10);
     // Negative control: a sleeping body that is lifted off ends its contact, in that step.
-    command(&mut sim, 2, Command::Teleport { position: Vec2::new(0.0, 9.0), angle: 0.0 });
+    command(&mut sim, 2, Command::Teleport { position: Vec2::new(0.0, 9.0).into(), angle: 0.0 });
     sim.advance(1);
     assert_eq!(kinds(&mut sim), [EventKind::End]);
 }
@@ -204,7 +204,7 @@ fn teleports_and_forces_wake(backend: Backend) {
     let wall = scene.add(Body::fixed(20.0, 5.0).shape(Shape::half_box(0.2, 0.2)));
     let mut sim = backend.start(&scene);
     let push = Command::Force { force: Vec2::new(20.0, 0.0), point: None };
-    let elsewhere = Command::Teleport { position: Vec2::new(30.0, 5.0), angle: 0.0 };
+    let elsewhere = Command::Teleport { position: Vec2::new(30.0, 5.0).into(), angle: 0.0 };
     for (body, asked, awake) in [
         (3, push, [true, true, false]),
         (3, Command::Force { force: Vec2::ZERO, point: None }, [true, true, false]),

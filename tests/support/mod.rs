@@ -260,7 +260,7 @@ pub fn row() -> Scene {
 
 /// Returns the commands that move them there.
 pub fn gather() -> impl Iterator<Item = (usize, Command)> {
-    let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0), angle: 0.0 };
+    let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0).into(), angle: 0.0 };
     (1..=60).map(move |body| (body, place(body)))
 }
 

@@ -369,6 +369,7 @@ mod tests {
         ReportedBody {
             id: None,
             position: [x, -x],
+            position_low: [0.0; 2],
             angle: 0.5 * x,
             velocity: [2.0 * x, 3.0 * x],
             angular_velocity: 4.0 * x,

@@ -13,10 +13,10 @@ struct Anchors {
 }
 
 fn joint_anchors(joint: JointData, pose_a: Pose, pose_b: Pose) -> Anchors {
-    let anchor_b = (pose_b.position - view.center) + rotate(pose_b.rotation, joint.anchor_b);
+    let anchor_b = ((pose_b.position - view.center) + pose_b.low) + rotate(pose_b.rotation, joint.anchor_b);
     if (joint.flags & WORLD_A) != 0u {
         return Anchors(joint.anchor_a - view.center, anchor_b, vec2<f32>(1.0, 0.0));
     }
-    let anchor_a = (pose_a.position - view.center) + rotate(pose_a.rotation, joint.anchor_a);
+    let anchor_a = ((pose_a.position - view.center) + pose_a.low) + rotate(pose_a.rotation, joint.anchor_a);
     return Anchors(anchor_a, anchor_b, pose_a.rotation);
 }

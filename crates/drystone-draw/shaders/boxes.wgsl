@@ -32,7 +32,7 @@ fn box_of(index: u32) -> Aabb {
         return none;
     }
     let pose = poses[shape.body];
-    let center = (pose.position - view.center) + rotate(pose.rotation, shape.offset);
+    let center = ((pose.position - view.center) + pose.low) + rotate(pose.rotation, shape.offset);
     let turn = mul_rotation(pose.rotation, shape.rotation);
     let rim = shape.radius + params.aabb_margin;
     if kind == POLYGON {

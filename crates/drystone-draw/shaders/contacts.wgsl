@@ -55,8 +55,8 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
     }
     let pose_a = poses[contact.body_a];
     let pose_b = poses[contact.body_b];
-    let from_a = pose_a.position - view.center;
-    let from_b = pose_b.position - view.center;
+    let from_a = (pose_a.position - view.center) + pose_a.low;
+    let from_b = (pose_b.position - view.center) + pose_b.low;
     let point = manifold.points[end];
     let on_a = from_a + rotate(turn_since(pose_a.rotation, manifold.cached_rotation_a), point.anchor_a);
     let on_b = from_b + rotate(turn_since(pose_b.rotation, manifold.cached_rotation_b), point.anchor_b);

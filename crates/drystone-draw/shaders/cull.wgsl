@@ -45,7 +45,7 @@ fn class_of(index: u32) -> u32 {
     if !is_finite_row(vec4<f32>(pose.position, pose.rotation)) || !is_finite_row(own) {
         return 0u;
     }
-    let place = ((pose.position - view.center) + rotate(pose.rotation, shapes[index].offset)) * view.pixels_per_metre;
+    let place = (((pose.position - view.center) + pose.low) + rotate(pose.rotation, shapes[index].offset)) * view.pixels_per_metre;
     let rim = CULL_RIM + 3.0 * view.unit + view.outline;
     let reach = 0.5 * view.size + shapes[index].bound * view.pixels_per_metre + rim;
     return select(0u, class_if_seen, all(abs(place) <= reach));

@@ -41,7 +41,7 @@ fn weight_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
         return no_mark();
     }
     let impulse = params.gravity * (bodies[index].gravity_scale / bodies[index].inv_mass * params.h);
-    let at = to_pixel(poses[index].position - view.center);
+    let at = to_pixel((poses[index].position - view.center) + poses[index].low);
     return force_mark(vertex, at, impulse, (status & ASLEEP) != 0u, view.weight.rgb);
 }
 

@@ -100,7 +100,7 @@ fn tint_difference(
     let body = flat_index(workgroup, workgroups, LANES, lane);
     var apart = 0.0;
     if is_there(body) && body < arrayLength(&poses) && body < arrayLength(&reference) {
-        apart = length(poses[body].position - reference[body].position);
+        apart = length((poses[body].position - reference[body].position) + (poses[body].low - reference[body].low));
     }
     put_measured(body, lane, apart);
 }

@@ -152,7 +152,7 @@ fn swept(compiled: &Compiled, shape: &ShapeData, poses: &[Pose]) -> Option<Bound
         Some(led) => {
             let still = if led.path.turn == 0.0 { Bounds::of(shape, poses)? } else { around(center) };
             // From the present position to the extreme positions on both sides.
-            let [low, high] = [-1.0, 1.0].map(|side| led.position + side * led.path.amplitude - center);
+            let [low, high] = [-1.0, 1.0].map(|side| led.position.as_vec2() + side * led.path.amplitude - center);
             let moved = |by: Vec2| Bounds { min: still.min + by, max: still.max + by };
             moved(low).union(moved(high))
         }

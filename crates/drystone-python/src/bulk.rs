@@ -175,7 +175,7 @@ pub fn place(worlds: &mut WorldBatch, values: &BodyValues<'_>, stride: usize) ->
         let values = values.row(world, worlds.count());
         for body in 0..stride {
             let teleport = pair(values.positions, body).zip(single(values.angles, body));
-            let teleport = teleport.map(|(position, angle)| Command::Teleport { position, angle });
+            let teleport = teleport.map(|(position, angle)| Command::Teleport { position: position.into(), angle });
             let velocity = pair(values.velocities, body).map(Command::Velocity);
             let speed = single(values.angular_velocities, body).map(Command::AngularVelocity);
             let commands = [("positions", teleport), ("velocities", velocity), ("angular_velocities", speed)];

@@ -10,7 +10,7 @@ use drystone::{
     World, WorldError,
 };
 use drystone_scenes::SavedWorld;
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::types::{PyBytes, PyDict};
 use pyo3::{Bound, Py, PyAny, PyResult, Python, pyclass, pymethods};
@@ -27,7 +27,7 @@ use crate::scene::{SceneHandle, parse_body, parse_joint, parse_properties, parse
 
 /// Body as Python gets it: id, type, name, position, angle, velocity, angular velocity, centre of mass, mass, moment of
 /// inertia, awake.
-type BodyTuple = ((u32, u32), &'static str, Option<String>, [f32; 2], f32, [f32; 2], f32, [f32; 2], f32, f32, bool);
+type BodyTuple = ((u32, u32), &'static str, Option<String>, [f64; 2], f32, [f32; 2], f32, [f32; 2], f32, f32, bool);
 /// Event as Python gets it: step, kind, ids of the bodies, id of the joint, point, normal, approach speed.
 type EventTuple = (u64, String, [Option<(u32, u32)>; 2], Option<(u32, u32)>, [f32; 2], [f32; 2], f32);
 
@@ -204,17 +204,20 @@ fn pair(id: BodyId) -> (u32, u32) {
 }
 
 /// Returns a command from its name and values.
-fn command(name: &str, values: &[f32], point: Option<[f32; 2]>) -> Result<Command, CallError> {
+fn command(name: &str, values: &[f64], point: Option<[f32; 2]>) -> Result<Command, CallError> {
     let point = point.map(Vec2::from);
+    let two = |x, y| DVec2::new(x, y).as_vec2();
+    #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
+    let single = |value: f64| value as f32;
     Ok(match (name, values) {
-        ("impulse", &[x, y]) => Command::Impulse { impulse: Vec2::new(x, y), point },
-        ("angular_impulse", &[value]) => Command::AngularImpulse(value),
-        ("force", &[x, y]) => Command::Force { force: Vec2::new(x, y), point },
-        ("torque", &[value]) => Command::Torque(value),
-        ("velocity", &[x, y]) => Command::Velocity(Vec2::new(x, y)),
-        ("angular_velocity", &[value]) => Command::AngularVelocity(value),
-        ("teleport", &[x, y, angle]) => Command::teleport([x, y], angle),
-        ("target", &[x, y, angle]) => Command::target([x, y], angle),
+        ("impulse", &[x, y]) => Command::Impulse { impulse: two(x, y), point },
+        ("angular_impulse", &[value]) => Command::AngularImpulse(single(value)),
+        ("force", &[x, y]) => Command::Force { force: two(x, y), point },
+        ("torque", &[value]) => Command::Torque(single(value)),
+        ("velocity", &[x, y]) => Command::Velocity(two(x, y)),
+        ("angular_velocity", &[value]) => Command::AngularVelocity(single(value)),
+        ("teleport", &[x, y, angle]) => Command::teleport([x, y], single(angle)),
+        ("target", &[x, y, angle]) => Command::target([x, y], single(angle)),
         ("wake", []) => Command::Wake,
         _ => return Err(CallError::argument("name", format!("is {name:?}"), "a command with its values")),
     })
@@ -423,7 +426,8 @@ impl WorldHandle {
                 BodyType::Dynamic => "dynamic",
             };
             let name = owned.world.compiled().ids[id.0 as usize].clone();
-            let (position, velocity, center) = (body.position().into(), body.velocity().into(), body.center().into());
+            let (position, velocity, center) =
+                (body.position_f64().into(), body.velocity().into(), body.center().into());
             let (angle, spin) = (body.angle(), body.angular_velocity());
             let (mass, inertia) = (body.mass(), body.inertia());
             Ok((pair(body.id()), kind, name, position, angle, velocity, spin, center, mass, inertia, body.is_awake()))
@@ -437,7 +441,7 @@ impl WorldHandle {
         py: Python<'_>,
         id: (u32, u32),
         name: &str,
-        values: Vec<f32>,
+        values: Vec<f64>,
         point: Option<[f32; 2]>,
     ) -> PyResult<()> {
         let command = command(name, &values, point)?;

@@ -261,7 +261,8 @@ mod tests {
             let index = [0, 1].map(|body| compiled.shapes.iter().position(|s| s.body == body).expect("a shape"));
             let [a, b] = index.map(|index| &compiled.shapes[index]);
             let turned = |random: &mut Random| drystone::low_level::math::rotation(random.between(-3.2, 3.2)).into();
-            let mut poses = [0, 1].map(|_| Pose { position: [0.0; 2], rotation: turned(&mut random) });
+            let mut poses =
+                [0, 1].map(|_| Pose { position: [0.0; 2], rotation: turned(&mut random), ..Pose::default() });
             let up = DVec2::from_angle(random.between(-3.2, 3.2).into());
             let farthest = |corners: &[DVec2], up: DVec2| {
                 corners.iter().copied().max_by(|a, b| a.dot(up).total_cmp(&b.dot(up))).expect("a corner")

@@ -73,7 +73,7 @@ fn distance_to(index: u32) -> f32 {
         return 1e30;
     }
     let pose = poses[shape.body];
-    let p = inv_rotate(shape.rotation, inv_rotate(pose.rotation, request.point - pose.position) - shape.offset);
+    let p = inv_rotate(shape.rotation, inv_rotate(pose.rotation, (request.point - pose.position) - pose.low) - shape.offset);
     switch shape.kind & GEOMETRY_MASK {
         case CIRCLE: {
             return length(p) - shape.radius;

@@ -615,7 +615,7 @@ mod tests {
     fn outlines_that_are_no_bodies_are_refused_in_words() {
         let stock = Stock::default();
         let star: Vec<Vec2> = (0..5_u8).map(|k| Vec2::from_angle(f32::from(k) * 2.0 * TAU / 5.0)).collect();
-        let far = Vec2::new(2e5, 0.0);
+        let far = Vec2::new(2e7, 0.0);
         for (outline, expected) in [
             (DrawnOutline::Polygon(star), "crosses"),
             (DrawnOutline::Polygon(corners(&[[0.0, 0.0], [1.0, 0.0]])), "3 to 16 corners"),

@@ -125,7 +125,7 @@ impl Pending {
                 Ok(InspectionResult::Body(Inspection {
                     body: found.body as usize,
                     shape: (found.shape != NONE).then_some(found.shape as usize),
-                    pose: Pose { position: found.position, rotation: found.rotation },
+                    pose: Pose { position: found.position, rotation: found.rotation, ..Pose::default() },
                     velocity: found.velocity.into(),
                     spin: found.spin,
                     asleep: found.status & ASLEEP != 0,

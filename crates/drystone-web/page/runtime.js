@@ -912,7 +912,7 @@ class World {
     return copy;
   }
 
-  /** Poses of all bodies, vacant slots too. */
+  /** Poses of all bodies, vacant slots too: rows of `rows.pose` bytes that begin with x, y, cosine, sine. */
   async poseRows() {
     return new Float32Array(await this.read("poses"));
   }
@@ -929,7 +929,7 @@ class World {
       const at = (shape * rows.shape) / 4;
       const body = ints[at + rows.shape_body];
       if (kinds[(body * rows.body) / 4 + rows.body_kind] !== rows.dynamic) continue;
-      const [px, py, c, s] = poses.subarray(4 * body, 4 * body + 4);
+      const [px, py, c, s] = poses.subarray(rows.pose / 4 * body);
       const [dx, dy] = [x - px, y - py];
       const point = /** @type {[number, number]} */ ([c * dx + s * dy, c * dy - s * dx]);
       const [lx, ly] = [point[0] - floats[at + rows.offset], point[1] - floats[at + rows.offset + 1]];
@@ -964,7 +964,8 @@ class World {
     const [floats, kinds] = [new Float32Array(this.bodyRows.buffer), new Uint32Array(this.bodyRows.buffer)];
     for (let body = 0; body < this.bodyRows.byteLength / rows.body; body += 1) {
       const at = (body * rows.body) / 4;
-      const [dx, dy] = [poses[4 * body] - x, poses[4 * body + 1] - y];
+      const [px, py] = poses.subarray(rows.pose / 4 * body);
+      const [dx, dy] = [px - x, py - y];
       const distance = Math.hypot(dx, dy);
       if (kinds[at + rows.body_kind] !== rows.dynamic || !(distance < radius)) continue;
       const impulse = (speed * (1 - distance / radius)) / Math.max(floats[at + rows.inv_mass], 1e-12) / Math.max(distance, 1e-3);
@@ -1663,7 +1664,8 @@ const drystone = {
     const added = world.data.spares.flatMap((/** @type {Spare} */ spare, /** @type {number} */ index) => Array.from({ length: world.added[index] }, (_, turn) => spare.first + turn));
     const rows = [...Array(world.data.bodies).keys(), ...added];
     const poses = new Float32Array(4 * rows.length);
-    rows.forEach((row, index) => poses.set(all.subarray(4 * row, 4 * row + 4), 4 * index));
+    const stride = world.data.rows.pose / 4;
+    rows.forEach((row, index) => poses.set(all.subarray(stride * row, stride * row + 4), 4 * index));
     return poses;
   },
   /** Counters of the last step that has arrived. */

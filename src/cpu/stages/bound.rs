@@ -3,12 +3,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::constants::FAR_MARGIN;
 use crate::cpu::stages::bin::cells_of_eight;
 use crate::cpu::{BodyTables, GridTables};
 use crate::lanes::{self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8};
 use crate::scene::Compiled;
 use crate::stages::bin::cell_of_shape;
-use crate::stages::bound::{EMPTY, bound_shape, level_bits};
+use crate::stages::bound::{EMPTY, bound_shape, level_bits, margin_at};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{
     ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP, ShapeData,
@@ -23,7 +24,10 @@ pub fn bound_and_find(threads: &Threads, compiled: &Compiled, poses: &[Pose], gr
     let one = |shape: &ShapeData, aabb: &mut Aabb, cell: &mut u32| {
         *aabb = match shape.kind & GEOMETRY_MASK {
             NO_SHAPE => EMPTY,
-            _ => bound_shape(shape, vertices, &poses[shape.body as usize], params.aabb_margin),
+            _ => {
+                let pose = &poses[shape.body as usize];
+                bound_shape(shape, vertices, pose, margin_at(params, pose))
+            }
         };
         *cell = cell_of_shape(params, shape, aabb);
     };
@@ -68,7 +72,10 @@ fn bound_eight<S: Simd>(
         };
         columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
     };
-    let pose = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&poses[shapes[lane].body as usize]));
+    let pose = |lane: usize| {
+        let halves: &[[f32; 4]; 2] = bytemuck::cast_ref(&poses[shapes[lane].body as usize]);
+        f32x4::load_array_ref(simd, &halves[0])
+    };
     let [x, y, cos, sin] = columns([pose(0), pose(1), pose(2), pose(3), pose(4), pose(5), pose(6), pose(7)]);
     let [half_x, half_y, radius, _] = quarter(0);
     let [offset_x, offset_y, own_cos, own_sin] = quarter(1);
@@ -80,15 +87,16 @@ fn bound_eight<S: Simd>(
     let circles = mask32x8::from_bitmask(simd, circles);
     let half = Vec2x8::new(along * half_x + across * half_y, across * half_x + along * half_y);
     let reach = Vec2x8::new(circles.select(radius, half.x + radius), circles.select(radius, half.y + radius));
-    let reach = Vec2x8::new(reach.x + margin, reach.y + margin);
+    let margin = Vec2x8::new(x.abs() * FAR_MARGIN + margin, y.abs() * FAR_MARGIN + margin);
+    let reach = reach + margin;
     let (mut min, mut max) = (center - reach, center + reach);
     if polygons != 0 {
         let (low, high) = bound_vertices(simd, shapes, vertices, turn)?;
-        let rim = radius + margin;
+        let rim = Vec2x8::new(margin.x + radius, margin.y + radius);
         let polygons = mask32x8::from_bitmask(simd, polygons);
         let (low, high) = (center + low, center + high);
-        min = Vec2x8::new(low.x - rim, low.y - rim).where_else(polygons, min);
-        max = Vec2x8::new(high.x + rim, high.y + rim).where_else(polygons, max);
+        min = (low - rim).where_else(polygons, min);
+        max = (high + rim).where_else(polygons, max);
     }
     Some([min.x, min.y, max.x, max.y])
 }
@@ -148,7 +156,7 @@ pub fn bound(threads: &Threads, compiled: &Compiled, tables: &BodyTables, aabbs:
                 awake_levels.fetch_or(bits, Ordering::Relaxed);
             }
         }
-        *aabb = bound_shape(shape, vertices, &poses[body], params.aabb_margin);
+        *aabb = bound_shape(shape, vertices, &poses[body], margin_at(params, &poses[body]));
     });
     awake_levels.into_inner()
 }

@@ -51,7 +51,7 @@ struct SweepWorld<'a> {
 
 impl SweepWorld<'_> {
     /// Updates `stop` if the shape `own` of a body has to stop at `other` earlier.
-    fn meet(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, other: u32, stop: &mut Stop) {
+    fn meet(&self, size: &Size, base: &Pose, motion: &SweepMotion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
         if !may_stop(self.exclusions, self.bullets, a, b) {
             return;
@@ -81,7 +81,7 @@ impl SweepWorld<'_> {
     }
 
     /// Finds the first stop of one shape among all others.
-    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, stop: &mut Stop) {
+    fn sweep_shape(&self, size: &Size, base: &Pose, motion: &SweepMotion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
         if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
             return;
@@ -101,7 +101,7 @@ impl SweepWorld<'_> {
     }
 
     /// Tests the shapes of the grid cells that a shape passes.
-    fn meet_cells(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, stop: &mut Stop) {
+    fn meet_cells(&self, size: &Size, base: &Pose, motion: &SweepMotion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
         let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
         for (index, level) in self.params.levels[..self.params.level_count as usize].iter().enumerate() {
@@ -125,7 +125,7 @@ impl SweepWorld<'_> {
         &self,
         candidates: impl Iterator<Item = &'a CcdCandidate>,
         size: &Size,
-        base: Vec2,
+        base: &Pose,
         motion: &SweepMotion,
         own: u32,
         stop: &mut Stop,
@@ -163,8 +163,7 @@ impl SweepWorld<'_> {
         let index = self.shapes[first as usize].body as usize;
         let state = self.states.get(index);
         let pose = &self.poses[index];
-        let base = Vec2::from(pose.position);
-        let motion = SweepMotion::new(base, pose, &state);
+        let motion = SweepMotion::new(pose, pose, &state);
         let is_fast = is_fast(ccd_body, &motion, self.shapes[first as usize].kind, self.reach);
         if !is_fast || state.status & QUARANTINED != 0 {
             return None;
@@ -173,7 +172,7 @@ impl SweepWorld<'_> {
         let mut stop = Stop { time: 1.0, shape: 0 };
         let mut own = first;
         while own != NONE {
-            self.sweep_shape(&size, base, &motion, own, &mut stop);
+            self.sweep_shape(&size, pose, &motion, own, &mut stop);
             own = self.ccd_bodies[own as usize].next;
         }
         if stop.time >= 1.0 {
@@ -181,7 +180,7 @@ impl SweepWorld<'_> {
         }
         let wall = &self.shapes[stop.shape as usize];
         let body = wall.body as usize;
-        let other = SweepMotion::new(base, &self.poses[body], &self.states.get(body));
+        let other = SweepMotion::new(pose, &self.poses[body], &self.states.get(body));
         Some(stopped_at(&motion, stop.time, wall, &other))
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 use glam::Vec2;
 
 use super::{
-    ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_POSITION, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, POSITION, Range,
+    ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, OFFSET, POSITION, Range,
     SceneError, check_direction, show,
 };
 use crate::math::{rotate, rotation};
@@ -13,7 +13,7 @@ use crate::scene::{Body, BodyType, Joint, JointKind, Motor, Spring};
 use crate::types::{self, DYNAMIC, VACANT};
 
 pub(crate) const REST_LENGTH: Range = Range::new("a length", 0.0, MAX_LENGTH, "m");
-pub(crate) const TRAVEL: Range = Range::new("a travel", -MAX_POSITION, MAX_POSITION, "m");
+pub(crate) const TRAVEL: Range = Range::new("a travel", -MAX_LENGTH, MAX_LENGTH, "m");
 const HERTZ: Range = Range::above("a frequency", 0.0, MAX_HERTZ, "Hz");
 const DAMPING_RATIO: Range = Range::new("a damping ratio", 0.0, MAX_HERTZ, "");
 const STIFFNESS: Range = Range::new("a stiffness", 0.0, MAX_VALUE, "N/m");
@@ -72,8 +72,10 @@ impl JointBodies for [types::BodyData] {
 
 pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> JointCheck {
     check_bodies(joint, bodies, at)?;
-    POSITION.check_pair(joint.anchor_a, format_args!("{at}.anchor_a"))?;
-    POSITION.check_pair(joint.anchor_b, format_args!("{at}.anchor_b"))?;
+    // Without a body A it is a point of the world.
+    let range = if joint.a.is_some() { OFFSET } else { POSITION };
+    range.check_pair(joint.anchor_a, format_args!("{at}.anchor_a"))?;
+    OFFSET.check_pair(joint.anchor_b, format_args!("{at}.anchor_b"))?;
     for (key, value, range) in [
         ("hertz", joint.hertz, HERTZ),
         ("damping_ratio", joint.damping_ratio, DAMPING_RATIO),
@@ -113,7 +115,7 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             given(*angular_damping_ratio, DAMPING_RATIO, format_args!("{at}.angular_damping_ratio"))
         }
         JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
-            POSITION.check_pair(*linear_offset, format_args!("{at}.linear_offset"))?;
+            OFFSET.check_pair(*linear_offset, format_args!("{at}.linear_offset"))?;
             ANGLE.check(*angular_offset, format_args!("{at}.angular_offset"))?;
             MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
             MAX_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))

@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 use glam::Vec2;
 
 use super::{
-    ANGLE, DENSITY, FRICTION, LENGTH, MAX_LENGTH, MAX_VALUE, MIN_LENGTH, POSITION, RESTITUTION, Range, SceneError,
+    ANGLE, DENSITY, FRICTION, LENGTH, MAX_LENGTH, MAX_VALUE, MIN_LENGTH, OFFSET, RESTITUTION, Range, SceneError,
     VELOCITY, check_direction, show,
 };
 use crate::scene::{Body, BodyType, Geometry, Material, Shape};
@@ -33,7 +33,7 @@ pub(crate) fn check_shape(shape: &Shape, body: &Body, at: Arguments<'_>) -> Shap
         let problem = format!("is one of {} shapes of its body", body.shapes.len());
         return Err(SceneError::new(format!("{at}.particle"), problem, "a body of its own"));
     }
-    POSITION.check_pair(shape.offset, format_args!("{at}.offset"))?;
+    OFFSET.check_pair(shape.offset, format_args!("{at}.offset"))?;
     ANGLE.check(shape.rotation, format_args!("{at}.rotation"))?;
     DENSITY.check(shape.density, format_args!("{at}.density"))?;
     check_material(&shape.material, at)
@@ -67,7 +67,7 @@ pub(crate) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeChe
         }
         Geometry::HalfPlane { normal, offset } => {
             check_direction(*normal, format_args!("{at}.half_plane.normal"))?;
-            POSITION.check(*offset, format_args!("{at}.half_plane.offset"))
+            OFFSET.check(*offset, format_args!("{at}.half_plane.offset"))
         }
         Geometry::Particle { radius } => LENGTH.check(*radius, format_args!("{at}.particle.radius")),
     }
@@ -94,8 +94,8 @@ pub(crate) fn check_kinetic_friction(kinetic: f32, friction: f32, path: Argument
 }
 
 fn check_ends(a: Vec2, b: Vec2, path: Arguments<'_>) -> ShapeCheck {
-    POSITION.check_pair(a, format_args!("{path}.a"))?;
-    POSITION.check_pair(b, format_args!("{path}.b"))?;
+    OFFSET.check_pair(a, format_args!("{path}.a"))?;
+    OFFSET.check_pair(b, format_args!("{path}.b"))?;
     let length = a.distance(b);
     if length < MIN_LENGTH {
         let expected = format!("ends at least {MIN_LENGTH} m apart");
@@ -117,7 +117,7 @@ fn check_polygon(points: &[Vec2], path: Arguments<'_>) -> ShapeCheck {
         return Err(SceneError::new(path.to_string(), format!("has {count} corners"), "3 to 8"));
     }
     for (index, point) in points.iter().enumerate() {
-        POSITION.check_pair(*point, format_args!("{path}[{index}]"))?;
+        OFFSET.check_pair(*point, format_args!("{path}[{index}]"))?;
     }
     let least = f64::from(MIN_LENGTH);
     let corner = |index: usize| points[index % count].as_dvec2();

@@ -134,7 +134,7 @@ impl Compiled {
                 color: body.color_index.map_or(0, |index| index.saturating_add(1)),
                 sleep_speed: body.sleep_speed.unwrap_or(0.0),
             },
-            pose: Pose { position: (body.position + math::rotate(turn, mass.center)).into(), rotation: turn.into() },
+            pose: Pose::new(body.place() + math::rotate(turn, mass.center).as_dvec2(), turn),
             state: BodyState {
                 velocity: if moves { body.velocity.into() } else { [0.0; 2] },
                 angular_velocity: if turns { body.angular_velocity } else { 0.0 },
@@ -149,23 +149,17 @@ impl Compiled {
     /// Registers the path of a body, if it has one, and sets its pose to the one after `steps` steps.
     pub(crate) fn add_path(&mut self, body: &Body, index: u32, steps: u64, pose: &mut Pose) {
         let Some(path) = body.path else { return };
-        self.paths.push(PathBody { body: index, position: body.position, angle: body.angle, path });
+        self.paths.push(PathBody { body: index, position: body.place(), angle: body.angle, path });
         // The centre of a kinematic body is its origin.
-        let (position, angle) = path.place(body.position, body.angle, steps, self.settings.dt);
-        *pose = Pose { position: position.into(), rotation: rotation(angle).into() };
+        let (position, angle) = path.place(body.place(), body.angle, steps, self.settings.dt);
+        *pose = Pose::new(position, rotation(angle));
     }
 
     /// Inserts the targets of bodies on paths for the end of the next step before the other commands.
     pub(crate) fn lead_on(&self, commands: &mut Vec<types::CommandData>, steps: u64) {
         let targets = self.paths.iter().map(|led| {
             let (position, angle) = led.path.place(led.position, led.angle, steps.saturating_add(1), self.settings.dt);
-            types::CommandData {
-                kind: types::COMMAND_TARGET,
-                body: led.body,
-                value: position.into(),
-                other: rotation(angle).into(),
-                ..types::CommandData::default()
-            }
+            types::CommandData::place(types::COMMAND_TARGET, led.body, &Pose::new(position, rotation(angle)))
         });
         commands.splice(0..0, targets);
     }

@@ -1,11 +1,13 @@
 //! Fingerprint of a world: a hash of all data that stays constant while it runs, by which a world recognises its
 //! snapshots.
 
-use super::Compiled;
+use glam::Vec2;
+
+use super::{Compiled, PathBody};
 use crate::constants::{DEFAULT_PUSH_SPEED, STICK_SPEED};
 use crate::hash::Fnv;
 use crate::scene::{Mixing, Mode, Settings, Units};
-use crate::types::{self, Params};
+use crate::types::{self, Params, Pose};
 
 /// Switch of the first release for [`Mixing::Max`] of restitution.
 const OLD_RESTITUTION_MAX: u32 = 8;
@@ -83,8 +85,19 @@ impl Compiled {
             let row = types::JointRow { kind, goal: 0.0, goal_y, max_impulse, ..*row };
             hash = hash.bytes(bytemuck::bytes_of(&row));
         }
-        hash = hash.bytes(bytemuck::cast_slice(&self.joints.order())).bytes(format!("{:?}", self.paths).as_bytes());
+        hash = hash.bytes(bytemuck::cast_slice(&self.joints.order())).bytes(self.paths_text().as_bytes());
         hash.bytes(self.settings_text(&params).as_bytes()).0
+    }
+
+    /// Returns the paths as text. A position without a low part is written as before positions had one.
+    fn paths_text(&self) -> String {
+        let text = |PathBody { body, position, angle, path }: &PathBody| {
+            let Pose { position, low, .. } = Pose::new(*position, Vec2::X);
+            let low = if low == [0.0; 2] { String::new() } else { format!(" + {low:?}") };
+            let position = Vec2::from(position);
+            format!("PathBody {{ body: {body}, position: {position:?}{low}, angle: {angle:?}, path: {path:?} }}")
+        };
+        format!("[{}]", self.paths.iter().map(text).collect::<Vec<_>>().join(", "))
     }
 
     /// Returns the settings as text. Where those are at their defaults that snapshots of earlier releases do not know,

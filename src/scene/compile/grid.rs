@@ -102,7 +102,9 @@ fn build_grid(params: &mut Params, shapes: &mut [types::ShapeData], vertices: &[
         let own = levels.len();
         let aabbs: Vec<Aabb> = members
             .iter()
-            .map(|&index| bound_shape(&shapes[index], vertices, &poses[shapes[index].body as usize], margin))
+            .map(|&index| {
+                bound_shape(&shapes[index], vertices, &poses[shapes[index].body as usize], Vec2::splat(margin))
+            })
             .collect();
         for &index in members {
             shapes[index].level = u32_from(own);

@@ -34,7 +34,7 @@ pub(super) fn touch_ahead(
     }
     let ahead = passing.moved * smaller(gap / closing, 1.0);
     let rest = Passing { moved: passing.moved - ahead, ..passing };
-    let then = Pose { position: (Vec2::from(pose_b.position) + ahead).into(), ..*pose_b };
+    let then = Pose { low: (Vec2::from(pose_b.low) + ahead).into(), ..*pose_b };
     let then = manifold_in_motion(shape_a, shape_b, vertices, pose_a, &then, distance, slop, || Some(rest));
     if then.count == 0 {
         return None;

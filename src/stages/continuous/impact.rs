@@ -22,9 +22,9 @@ pub struct SweepMotion {
 }
 
 impl SweepMotion {
-    pub(crate) fn new(base: Vec2, pose: &Pose, state: &BodyState) -> Self {
+    pub(crate) fn new(base: &Pose, pose: &Pose, state: &BodyState) -> Self {
         Self {
-            start: Vec2::from(pose.position) - base,
+            start: base.vector_to(pose),
             rotation: pose.rotation.into(),
             moved: state.delta_position.into(),
             turned: state.delta_rotation.into(),

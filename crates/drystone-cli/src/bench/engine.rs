@@ -169,7 +169,7 @@ impl Engines {
 fn snapshot(bodies: &[[f32; 7]], step: u64) -> Snapshot {
     let mut end = Snapshot { step, ..Snapshot::default() };
     for &[x, y, cosine, sine, u, v, angular_velocity] in bodies {
-        end.poses.push(Pose { position: [x, y], rotation: [cosine, sine] });
+        end.poses.push(Pose { position: [x, y], rotation: [cosine, sine], ..Pose::default() });
         end.states.push(BodyState { velocity: [u, v], angular_velocity, ..BodyState::default() });
     }
     end

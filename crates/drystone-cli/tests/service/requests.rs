@@ -41,7 +41,7 @@ fn as_the_library_does_it() {
     world.command(7, Command::Impulse { impulse: at(2.0, 1.0), point: Some(at(0.25, 0.0)) }).unwrap();
     world.command(9, Command::Force { force: at(0.0, 30.0), point: None }).unwrap();
     world.command(12, Command::Velocity(at(-3.0, 4.0))).unwrap();
-    world.command(20, Command::Teleport { position: at(0.0, 30.0), angle: 0.5 }).unwrap();
+    world.command(20, Command::Teleport { position: at(0.0, 30.0).into(), angle: 0.5 }).unwrap();
     world.remove_bodies(&[BodyId { index: 30, generation: 0 }]).unwrap();
     service.tell(&format!("{path}/step"), &json!({ "steps": 40 }));
     (0..40).for_each(|_| world.step().unwrap());

@@ -504,18 +504,17 @@ fn ragdoll(values: &Values) -> Scene {
     scene
 }
 
-const ORIGIN: &str = "position, m; at 90 km an f32 has steps of 8 mm";
+const ORIGIN: &str = "position, m; at 100 km an f32 has steps of 8 mm, at 10,000 km of 1 m";
 
 pub(super) const FAR_PYRAMID: Entry = Entry {
     name: "far_pyramid",
     topic: Topic::Stacks,
-    summary: "a pyramid settles far from the origin, where coordinates are rounded to millimetres",
-    source: "solver2d Far Pyramid, at (100 km, −80 km). Positions end at 100 km here, so x is 90 km: its floats are as \
-             coarse (2⁻⁷ m).",
+    summary: "a pyramid settles far from the origin as it does there, though a 32-bit float is coarse so far out",
+    source: "solver2d Far Pyramid.",
     parameters: &[
         Parameter::whole("base", 10, 1, 100, "boxes in the lowest row"),
-        Parameter::real("x", 90_000.0, -99_000.0, 99_000.0, ORIGIN),
-        Parameter::real("y", -80_000.0, -99_000.0, 99_000.0, ORIGIN),
+        Parameter::real("x", 100_000.0, -9.99e6, 9.99e6, ORIGIN),
+        Parameter::real("y", -80_000.0, -9.99e6, 9.99e6, ORIGIN),
     ],
     steps: 500,
     count: |values| 1 + pyramid_count(values.count("base")),
@@ -534,10 +533,11 @@ pub(super) const FAR_STACK: Entry = Entry {
     name: "far_stack",
     topic: Topic::Stacks,
     summary: "a plank on a ball and a box, with two boxes on it, far from the origin",
-    source: "solver2d Far Stack. There, rounding the positions puts the plank 1.2 mm into the box below it.",
+    source: "solver2d Far Stack. There, rounding the positions puts the plank 1.2 mm into the box below it; here they \
+             are not rounded.",
     parameters: &[
-        Parameter::real("x", 40_000.0, -99_000.0, 99_000.0, "position, m; at 40 km an f32 has steps of 4 mm"),
-        Parameter::real("y", -25_000.0, -99_000.0, 99_000.0, "position, m; at 25 km an f32 has steps of 2 mm"),
+        Parameter::real("x", 40_000.0, -9.99e6, 9.99e6, ORIGIN),
+        Parameter::real("y", -25_000.0, -9.99e6, 9.99e6, ORIGIN),
     ],
     steps: 500,
     count: |_| 6,
@@ -561,9 +561,10 @@ fn far_stack(values: &Values) -> Scene {
 
 /// Moves every body by the entry's `x` and `y`.
 fn move_all(mut scene: Scene, values: &Values) -> Scene {
+    let by = Vec2::new(values.real("x"), values.real("y")).as_dvec2();
     for body in &mut scene.bodies {
-        body.position.x += values.real("x");
-        body.position.y += values.real("y");
+        let place = body.position.as_dvec2() + by;
+        *body = std::mem::take(body).position(place);
     }
     scene
 }

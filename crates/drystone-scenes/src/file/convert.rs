@@ -132,10 +132,12 @@ fn settings(record: &SettingsRecord) -> Settings {
 
 fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result<Body, SceneError> {
     let shapes = shapes(record.shapes, materials, &format!("bodies[{index}]"))?;
+    let place = Body::default().position(record.position.0);
     Ok(Body {
         id: record.id,
         kind: record.kind.0,
-        position: record.position.0,
+        position: place.position,
+        position_low: place.position_low,
         angle: record.angle,
         velocity: record.velocity.0,
         angular_velocity: record.angular_velocity,

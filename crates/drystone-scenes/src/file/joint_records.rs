@@ -118,7 +118,7 @@ pub struct JointRecord {
     pub anchor_a: Pair,
     /// Anchor in the frame of `b`, m.
     #[serde(default)]
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub anchor_b: Pair,
     /// True if the two bodies may collide with each other.
     #[serde(default)]
@@ -198,7 +198,7 @@ pub struct JointRecord {
     pub angular_damping_ratio: Option<f32>,
     /// motor: target position of `b`'s anchor relative to `a`'s, in the frame of `a`, m. Left out: `[0, 0]`.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub linear_offset: Option<Pair>,
     /// motor: target angle of `b` relative to `a`, rad. Left out: 0.
     #[serde(default, deserialize_with = "given")]

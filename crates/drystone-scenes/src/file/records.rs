@@ -11,7 +11,7 @@ use super::joint_records::JointRecord;
 use super::material_records::{MaterialPairRecord, MaterialRecord, MaterialRef};
 use super::schema;
 use super::timeline_records::TimedCommandRecord;
-use super::values::{Element, Named, Pair, at_most, given, given_object, object};
+use super::values::{Element, Named, Pair, Place, at_most, given, given_object, object};
 use drystone::low_level::constants::DEFAULT_FRICTION;
 use drystone::low_level::scene::check;
 use drystone::low_level::types::{MAX_FIELDS, MAX_MATERIAL_PAIRS, MAX_MATERIALS};
@@ -179,7 +179,7 @@ pub struct PointField {
 #[serde(rename = "Path", default, deny_unknown_fields, expecting = "a path object")]
 pub struct PathRecord {
     /// Amplitude of the origin, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub amplitude: Pair,
     /// Amplitude of the angle, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
@@ -336,9 +336,9 @@ pub struct BodyRecord {
     /// static never moves; kinematic moves with its velocity, unaffected by forces; dynamic moves under forces.
     #[serde(rename = "type")]
     pub kind: Named<BodyType>,
-    /// Origin of the body's frame (not its centre of mass), m.
+    /// Origin of the body's frame (not its centre of mass), m, in double precision.
     #[schemars(schema_with = "schema::position")]
-    pub position: Pair,
+    pub position: Place,
     /// Angle, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
     pub angle: f32,
@@ -370,7 +370,7 @@ pub struct BodyRecord {
     pub force: Pair,
     /// Point at which the force acts, fixed on the body, in its frame, m. Left out: the centre of mass.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub force_point: Option<Pair>,
     /// Constant torque, N·m.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
@@ -403,7 +403,7 @@ impl Default for BodyRecord {
         Self {
             id: b.id,
             kind: Named(b.kind),
-            position: Pair(b.position),
+            position: Place::default(),
             angle: b.angle,
             velocity: Pair(b.velocity),
             angular_velocity: b.angular_velocity,
@@ -486,7 +486,7 @@ pub struct ShapeRecord {
     #[schemars(with = "Round")]
     pub particle: Option<Round>,
     /// Origin in the body's frame, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub offset: Pair,
     /// Rotation in the body's frame, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
@@ -649,10 +649,10 @@ pub struct BoxRecord {
 #[serde(deny_unknown_fields, expecting = "a capsule object")]
 pub struct Capsule {
     /// First end of the segment, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub a: Pair,
     /// Second end of the segment, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub b: Pair,
     /// Radius, m.
     #[schemars(range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
@@ -687,10 +687,10 @@ pub struct OutlineRecord {
 #[serde(deny_unknown_fields, expecting = "a segment object")]
 pub struct Segment {
     /// First end, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub a: Pair,
     /// Second end, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub b: Pair,
 }
 
@@ -699,18 +699,18 @@ pub struct Segment {
 #[serde(deny_unknown_fields, expecting = "a link object")]
 pub struct Link {
     /// Start, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub a: Pair,
     /// End, m.
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub b: Pair,
     /// Start of the link before it, m. Left out: the chain begins here, at a corner.
     #[serde(default, deserialize_with = "given", serialize_with = "plain", skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub before: Option<Pair>,
     /// End of the link after it, m. Left out: the chain ends here, at a corner.
     #[serde(default, deserialize_with = "given", serialize_with = "plain", skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub after: Option<Pair>,
 }
 
@@ -747,6 +747,6 @@ pub struct HalfPlane {
     pub normal: Pair,
     /// Distance of the line from the origin along the normal, m.
     #[serde(default, skip_serializing_if = "is_zero")]
-    #[schemars(range(min = -check::MAX_POSITION, max = check::MAX_POSITION))]
+    #[schemars(range(min = -check::MAX_LENGTH, max = check::MAX_LENGTH))]
     pub offset: f32,
 }

@@ -63,9 +63,14 @@ pub fn pair(min: f32, max: f32) -> Schema {
     })
 }
 
-/// Returns the schema of a point, m.
+/// Returns the schema of a point in the world, m.
 pub fn position(_: &mut SchemaGenerator) -> Schema {
     pair(-MAX_POSITION, MAX_POSITION)
+}
+
+/// Returns the schema of a point in a frame, or of a way, m.
+pub fn offset(_: &mut SchemaGenerator) -> Schema {
+    pair(-MAX_LENGTH, MAX_LENGTH)
 }
 
 /// Returns the schema of two lengths, m.
@@ -75,19 +80,19 @@ pub fn lengths(_: &mut SchemaGenerator) -> Schema {
 
 /// Returns the schema of a polygon's vertices, m.
 pub fn corners(generator: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "minItems": 3, "maxItems": 8, "items": position(generator) })
+    json_schema!({ "type": "array", "minItems": 3, "maxItems": 8, "items": offset(generator) })
 }
 
 /// Returns the schema of an outline's corners, m.
 pub fn outline(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "type": "array", "minItems": 3, "maxItems": MAX_OUTLINE_CORNERS, "items": position(generator)
+        "type": "array", "minItems": 3, "maxItems": MAX_OUTLINE_CORNERS, "items": offset(generator)
     })
 }
 
 /// Returns the schema of the heights of a height field, m.
 pub fn heights(_: &mut SchemaGenerator) -> Schema {
-    let height = serde_json::json!({ "type": "number", "minimum": -MAX_POSITION, "maximum": MAX_POSITION });
+    let height = serde_json::json!({ "type": "number", "minimum": -MAX_LENGTH, "maximum": MAX_LENGTH });
     json_schema!({ "type": "array", "minItems": 2, "items": height })
 }
 

@@ -86,7 +86,7 @@ pub struct TimedCommandRecord {
     pub angular_impulse: Option<f32>,
     /// Point at which a force or an impulse acts, in the body's frame, m. Left out: the centre of mass.
     #[serde(deserialize_with = "given")]
-    #[schemars(schema_with = "schema::position")]
+    #[schemars(schema_with = "schema::offset")]
     pub point: Option<Pair>,
     /// Velocity of the body's centre of mass, m/s. Dynamic and kinematic bodies.
     #[serde(deserialize_with = "given")]

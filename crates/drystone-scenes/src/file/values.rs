@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -128,6 +128,37 @@ pub fn two<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 impl Serialize for Pair {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.to_array().serialize(serializer)
+    }
+}
+
+/// A position in the world, m: two numbers in double precision. A number up to [`SHORT`] that is the shortest text of a
+/// 32-bit float is that float, so that such positions are written shortly and read as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Place(pub DVec2);
+
+/// Largest coordinate whose text may be that of a 32-bit float, m: at most 0.03 mm off.
+const SHORT: f64 = 1024.0;
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[allow(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+        let meant = |value: f64| {
+            let near = value as f32;
+            let is_short = value.abs() <= SHORT && near.to_string().parse() == Ok(value);
+            if is_short { f64::from(near) } else { value }
+        };
+        two(deserializer, "numbers").map(|[x, y]| Self(DVec2::new(meant(x), meant(y))))
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let near = self.0.as_vec2();
+        if near.as_dvec2() == self.0 && self.0.abs().max_element() <= SHORT {
+            near.to_array().serialize(serializer)
+        } else {
+            self.0.to_array().serialize(serializer)
+        }
     }
 }
 

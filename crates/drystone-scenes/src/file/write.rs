@@ -1,6 +1,6 @@
 //! Writes a [`Scene`] as text: keys in a fixed order, defaults left out, one body or joint per line.
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::joint_records::{JointType, MotorRecord, SpringRecord};
@@ -8,7 +8,7 @@ use super::records::{
     BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, Link, PathRecord, PointField, Polygon, Round, Segment,
     ViewRecord,
 };
-use super::values::{Named, Pair, Word};
+use super::values::{Named, Pair, Place, Word};
 use drystone::low_level::scene::{MAX_VALUE, Units};
 use drystone::{
     Body, Emitter, Field, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, Settings, Shape, Spring,
@@ -297,7 +297,10 @@ impl Serialize for Among<'_, Body> {
         let mut keys = ObjectKeys(serializer.serialize_struct("Body", 20)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
-        keys.pair("position", b.position, d.position)?;
+        let place = b.position.as_dvec2() + b.position_low.as_dvec2();
+        if place != DVec2::ZERO {
+            keys.0.serialize_field("position", &Place(place))?;
+        }
         keys.number("angle", b.angle, d.angle)?;
         keys.pair("velocity", b.velocity, d.velocity)?;
         keys.number("angular_velocity", b.angular_velocity, d.angular_velocity)?;

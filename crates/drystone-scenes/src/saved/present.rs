@@ -189,7 +189,8 @@ impl Now<'_> {
             let pose = snapshot.poses[slot];
             // A body that has not moved keeps its exact numbers.
             if pose != compiled.poses[slot] {
-                body.position = report.position.into();
+                body =
+                    body.position(pose.center() - rotate(pose.rotation.into(), compiled.mass[slot].center).as_dvec2());
                 body.angle = report.angle;
             }
             body.velocity = report.velocity.into();
@@ -224,7 +225,8 @@ impl Now<'_> {
                 types::COMMAND_FORCE => (body.force, body.force_point) = (value, Some(other + mass.center)),
                 types::COMMAND_TORQUE => body.torque = value.x,
                 types::COMMAND_TELEPORT => {
-                    body.position = value - rotate(other, mass.center);
+                    let center = value.as_dvec2() + Vec2::from(command.low).as_dvec2();
+                    *body = std::mem::take(body).position(center - rotate(other, mass.center).as_dvec2());
                     body.angle = other.y.atan2(other.x);
                 }
                 _ => {}

@@ -81,7 +81,7 @@ pub enum CommandRecord {
         /// Id, index or name of the body.
         body: BodySelector,
         /// Position of its origin, m.
-        position: [f32; 2],
+        position: [f64; 2],
         /// Angle, rad.
         #[serde(default)]
         angle: f32,
@@ -91,7 +91,7 @@ pub enum CommandRecord {
         /// Id, index or name of the body.
         body: BodySelector,
         /// Position of its origin, m.
-        position: [f32; 2],
+        position: [f64; 2],
         /// Angle, rad.
         #[serde(default)]
         angle: f32,

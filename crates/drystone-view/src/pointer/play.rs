@@ -7,6 +7,7 @@ use glam::Vec2;
 use super::super::app::App;
 use super::super::camera_follow::Poses;
 use super::super::edit::Edit;
+use drystone::low_level::explosion_pushes;
 use drystone::low_level::types::Pose;
 use drystone::{Body, BodyType, Geometry, Scene, Shape};
 use drystone::{Explosion, Query};
@@ -94,7 +95,7 @@ impl App {
     /// Pushes the bodies around an explosion, which are at these poses.
     pub(super) fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
         let Some(run) = self.run.here_mut() else { return };
-        let pushes = match explosion.pushes(run.world().compiled(), poses) {
+        let pushes = match explosion_pushes(explosion, run.world().compiled(), poses) {
             Ok(pushes) => pushes,
             Err(error) => return self.say(format!("no explosion: {error}")),
         };

@@ -956,7 +956,7 @@ class SceneBody(TypedDict):
     path: NotRequired[ScenePath]
     """Prescribed motion instead of a velocity. Kinematic bodies only."""
     position: NotRequired[Sequence[float]]
-    """Origin of the body's frame (not its centre of mass), m."""
+    """Origin of the body's frame (not its centre of mass), m, in double precision."""
     shapes: Sequence[SceneShape]
     """Shapes, at least one."""
     sleep_speed: NotRequired[float]

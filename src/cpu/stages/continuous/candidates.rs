@@ -20,8 +20,9 @@ pub(super) struct CcdCandidate {
     pub shape: u32,
     /// Grid cell of the shape.
     pub cell: u32,
-    /// Centre of mass of its body, m.
+    /// Centre of mass of its body ([`Pose::position`], [`Pose::low`]), m.
     position: Vec2,
+    low: Vec2,
     /// Vector from there to the middle of the shape, m.
     offset: Vec2,
     /// Rotation of the shape in the world.
@@ -36,7 +37,7 @@ pub(super) struct CcdCandidate {
 
 /// Shape of a swept body, with everything about its motion that does not depend on the wall.
 pub(super) struct Travel {
-    base: Vec2,
+    base: Pose,
     /// Vector from there to the middle of the shape, m.
     offset: Vec2,
     /// Distance below which a wall must be examined if nothing moved, m.
@@ -48,11 +49,11 @@ pub(super) struct Travel {
 }
 
 impl Travel {
-    pub fn new(params: &Params, size: &Size, base: Vec2, motion: &SweepMotion, shape: &ShapeData) -> Self {
+    pub fn new(params: &Params, size: &Size, base: &Pose, motion: &SweepMotion, shape: &ShapeData) -> Self {
         let offset = Vec2::from(shape.offset);
         let least = params.speculative_distance * STOP_SHARE * (1.0 + TOUCH * STOP_TOLERANCE);
         Self {
-            base,
+            base: *base,
             offset: rotate(motion.rotation, offset),
             reach: shape.bound + size.half * CORE + least,
             moved: motion.moved.length(),
@@ -65,7 +66,7 @@ impl Travel {
 
 impl CcdCandidate {
     fn new(shape: &ShapeData, index: u32, cell: u32, vertices: &[[f32; 2]], pose: &Pose, state: &BodyState) -> Self {
-        let motion = SweepMotion::new(pose.position.into(), pose, state);
+        let motion = SweepMotion::new(pose, pose, state);
         let mut frame = mul_rotation(motion.rotation, shape.rotation.into());
         let mut offset = rotate(motion.rotation, shape.offset.into());
         let (half, radius) = match (shape.kind & GEOMETRY_MASK, &vertices[shape.first_vertex as usize..]) {
@@ -82,6 +83,7 @@ impl CcdCandidate {
             shape: index,
             cell,
             position: pose.position.into(),
+            low: pose.low.into(),
             offset,
             frame,
             half,
@@ -94,7 +96,8 @@ impl CcdCandidate {
     /// Returns true only if [`far_apart`] does, by bounds on its terms that cost less.
     #[inline]
     pub fn is_beyond(&self, travel: &Travel) -> bool {
-        let between = travel.base - self.position;
+        let Pose { position, low, .. } = travel.base;
+        let between = (Vec2::from(position) - self.position) + (Vec2::from(low) - self.low);
         let at = inv_rotate(self.frame, between + travel.offset - self.offset);
         let away = (at.abs() - self.half).max(Vec2::ZERO);
         let distance = between.abs().element_sum();
