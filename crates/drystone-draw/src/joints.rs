@@ -106,7 +106,7 @@ fn add(view: &View, joint: &JointData, rows: &[JointRow], poses: &[Pose], with_a
     let has = |flag: u32| joint.flags & flag != 0;
     let camera = Vec2::from(view.center);
     // The camera is subtracted first: keeps float precision far from the origin.
-    let from_camera = |pose: &Pose| Vec2::from(pose.position) - camera;
+    let from_camera = |pose: &Pose| pose.vector_from(camera);
     let to_pixel = |at: Vec2| 0.5 * Vec2::from(view.size) + Vec2::new(at.x, -at.y) * view.pixels_per_metre;
     let (turn_a, anchor_a) = if has(WORLD_A) {
         (Vec2::X, Vec2::from(joint.anchor_a) - camera)

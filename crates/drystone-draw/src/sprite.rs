@@ -133,7 +133,7 @@ impl Sprite {
         let size = Vec2::from(view.size);
         let rotation = Vec2::from(pose.rotation);
         // The camera is subtracted before the offset is added: keeps float precision far from the origin.
-        let from_camera = Vec2::from(pose.position) - Vec2::from(view.center);
+        let from_camera = pose.vector_from(view.center.into());
         let place = (from_camera + rotate(rotation, shape.offset.into())) * scale;
         let center = 0.5 * size + Vec2::new(place.x, -place.y);
         let axis = rotate(rotation, shape.rotation.into());
