@@ -2,6 +2,7 @@
 
 //#import types
 //#import math
+//#import pose
 //#import constants
 //#import disc
 //#import outline
@@ -50,7 +51,7 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
     let cached_position = manifolds_previous[old].cached_position;
     let turn_a = inv_mul_rotation(cached_rotation_a, q_a);
     let turn_b = inv_mul_rotation(cached_rotation_b, q_b);
-    let between = (poses[b].position - poses[a].position) + (poses[b].low - poses[a].low);
+    let between = vector_to(poses[a], poses[b]);
     let moved = length(inv_rotate(select(q_a, q_b, on_plane), between) - cached_position);
     let turned = abs(inv_mul_rotation(turn_a, turn_b).y);
     let count = flags & POINT_COUNT_MASK;
@@ -486,7 +487,7 @@ fn collide_contact(index: u32, hulls: bool) {
 
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
-    let between = (poses[b].position - poses[a].position) + (poses[b].low - poses[a].low);
+    let between = vector_to(poses[a], poses[b]);
     let offset_a = shapes[shape_a].offset;
     let offset_b = shapes[shape_b].offset;
     let center_a = rotate(q_a, offset_a);

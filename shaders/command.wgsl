@@ -4,6 +4,7 @@
 
 //#import types
 //#import math
+//#import pose
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> commands: array<CommandData>;
@@ -64,14 +65,12 @@ fn obey(index: u32) {
             states[body].angular_velocity = value.x;
         }
         case COMMAND_TELEPORT: {
-            poses[body].position = value;
-            poses[body].rotation = other;
-            poses[body].low = commands[index].low;
+            poses[body] = Pose(value, other, commands[index].low, vec2<f32>(0.0));
         }
         case COMMAND_TARGET: {
             let turn = inv_mul_rotation(poses[body].rotation, other);
-            let way = (value - poses[body].position) + (commands[index].low - poses[body].low);
-            states[body].velocity = way / params.dt;
+            let there = Pose(value, other, commands[index].low, vec2<f32>(0.0));
+            states[body].velocity = vector_to(poses[body], there) / params.dt;
             states[body].angular_velocity = angle_of(turn) / params.dt;
         }
         default: {

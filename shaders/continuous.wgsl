@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import pose
 //#import constants
 //#import grid
 //#import cells
@@ -35,8 +36,9 @@ struct Motion {
 }
 
 fn motion_of(base: u32, body: u32) -> Motion {
-    let start = (poses[body].position - poses[base].position) + (poses[body].low - poses[base].low);
-    return Motion(start, poses[body].rotation, states[body].delta_position, states[body].delta_rotation);
+    return Motion(
+        vector_to(poses[base], poses[body]), poses[body].rotation, states[body].delta_position, states[body].delta_rotation,
+    );
 }
 
 fn turn_at(motion: Motion, time: f32) -> vec2<f32> {

@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import pose
 //#import mass_scale
 //#import constants
 
@@ -36,8 +37,7 @@ fn integrate_velocity(index: u32) {
     }
     var acceleration = params.gravity * bodies[index].gravity_scale + force * inv_mass;
     for (var field = 0u; field < params.field_count; field += 1u) {
-        let far = (poses[index].position - params.fields[field].position) + poses[index].low;
-        let away = far + states[index].delta_position;
+        let away = vector_from(params.fields[field].position, poses[index]) + states[index].delta_position;
         let distance = length(away);
         if distance > params.fields[field].core {
             acceleration += -away * ((params.fields[field].acceleration + params.fields[field].force * inv_mass) / distance);

@@ -6,6 +6,7 @@
 //#import types
 //#import math
 //#import constants
+//#import rope
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> joint_frames: array<JointFrame>;
@@ -202,10 +203,6 @@ fn stance_now(joint: u32) -> Stance {
     return stance_of(joint, p_a, q_a, states[b].delta_position, states[b].delta_rotation);
 }
 
-fn is_pulley(flags: u32) -> bool {
-    return ((flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY;
-}
-
 fn direction(stance: Stance, geometry: u32) -> vec2<f32> {
     if geometry == ROW_AXIS {
         return stance.axis;
@@ -245,15 +242,6 @@ fn position(stance: Stance, geometry: u32) -> f32 {
         return length(stance.axis) + stance.ratio * length(stance.between);
     }
     return dot(stance.between, direction(stance, geometry));
-}
-
-// Returns the direction of a rope from a ground point, 0 if it is too short to have one.
-fn rope(line: vec2<f32>) -> vec2<f32> {
-    let size = length(line);
-    if size > MIN_LENGTH {
-        return line / size;
-    }
-    return vec2<f32>(0.0);
 }
 
 fn side(kind: u32) -> f32 {

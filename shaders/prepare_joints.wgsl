@@ -3,8 +3,10 @@
 
 //#import types
 //#import math
+//#import pose
 //#import mass_scale
 //#import constants
+//#import rope
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
@@ -32,15 +34,6 @@ fn full_turn(angle: f32) -> f32 {
     return TAU * floor(angle / TAU + 0.5);
 }
 
-// Returns the direction of a rope from a ground point, 0 if it is too short to have one.
-fn rope(line: vec2<f32>) -> vec2<f32> {
-    let size = length(line);
-    if size > MIN_LENGTH {
-        return line / size;
-    }
-    return vec2<f32>(0.0);
-}
-
 @compute @workgroup_size(LANES)
 fn prepare_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -55,7 +48,7 @@ fn prepare_joints(
     let a = joint.body_a;
     let b = joint.body_b;
     let world = (joint.flags & WORLD_A) != 0u;
-    var pose_a = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0), vec2<f32>(0.0), vec2<f32>(0.0));
+    var pose_a = default_pose();
     var inv_mass_a = 0.0;
     var inv_inertia_a = 0.0;
     if !world {
@@ -69,18 +62,18 @@ fn prepare_joints(
     let pose_b = poses[b];
     let r_a = rotate(pose_a.rotation, joint.anchor_a);
     let r_b = rotate(pose_b.rotation, joint.anchor_b);
-    var between = ((pose_b.position - pose_a.position) + (pose_b.low - pose_a.low)) + (r_b - r_a);
+    var between = vector_to(pose_a, pose_b) + (r_b - r_a);
     if world {
-        between = ((pose_b.position - r_a) + pose_b.low) + r_b;
+        between = vector_from(r_a, pose_b) + r_b;
     }
     var axis = rotate(pose_a.rotation, joint.axis);
     let first = joint.first_row;
     let end = first + (joint.flags & ROW_COUNT_MASK);
-    let is_pulley = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY;
-    if is_pulley {
+    let pulley = is_pulley(joint.flags);
+    if pulley {
         let ground_b = vec2<f32>(joint_rows[first].goal_y, joint_rows[first].ground_y);
-        axis = ((pose_a.position - joint.axis) + pose_a.low) + r_a;
-        between = ((pose_b.position - ground_b) + pose_b.low) + r_b;
+        axis = vector_from(joint.axis, pose_a) + r_a;
+        between = vector_from(ground_b, pose_b) + r_b;
     }
     let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
     let is_gear = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_GEAR;
@@ -95,7 +88,7 @@ fn prepare_joints(
         joints[index].flags = joint.flags;
         joints[index].reference_angle = turned;
         var size = length(between);
-        if is_pulley {
+        if pulley {
             size = length(axis) + joint.ratio * size;
         }
         for (var row = first; row < end; row += 1u) {
@@ -159,7 +152,7 @@ fn prepare_joints(
         }
     }
     var tension_a = tension;
-    if is_pulley {
+    if pulley {
         // Its row is an upper limit, whose impulse is counted positive.
         tension_a = rope(axis) * joint_impulses[first].x;
     }

@@ -4,6 +4,7 @@
 
 //#import types
 //#import math
+//#import pose
 //#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -82,7 +83,7 @@ fn quarantine(
         state.velocity = vec2<f32>(0.0);
         state.angular_velocity = 0.0;
         if !pose_finite {
-            poses[index] = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0), vec2<f32>(0.0), vec2<f32>(0.0));
+            poses[index] = default_pose();
         }
     }
     state.delta_position = vec2<f32>(0.0);

@@ -4,6 +4,7 @@
 
 //#import types
 //#import math
+//#import pose
 //#import constants
 //#import grid
 //#import cells
@@ -71,7 +72,7 @@ fn turn_of(shape: u32, pose: Pose) -> vec2<f32> {
 }
 
 fn from_middle(point: vec2<f32>, shape: u32, pose: Pose) -> vec2<f32> {
-    return -(((pose.position - point) + pose.low) + rotate(pose.rotation, shapes[shape].offset));
+    return -(vector_from(point, pose) + rotate(pose.rotation, shapes[shape].offset));
 }
 
 fn ray_shape(ray: Ray, shape: u32, pose: Pose) -> RayHit {

@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::math::{cross_scalar, inv_rotate, rotate};
 use crate::population::{BodyId, Population, living};
 use crate::scene::{BodyType, Compiled, MassProperties};
-use crate::types::{ASLEEP, BodyState, Pose, QUARANTINED};
+use crate::types::{ASLEEP, BodyState, Pose, QUARANTINED, split_position};
 
 /// A copy of a body's state between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +49,7 @@ impl BodyView {
     /// Returns the origin of the body's frame, m, as exactly as the world has it: within 1 µm at 10,000 km.
     #[must_use]
     pub fn position_f64(&self) -> DVec2 {
-        origin(&self.pose, self.mass.center)
+        self.pose.origin(self.mass.center)
     }
 
     /// Returns the angle of the body, rad, in (−π, π].
@@ -158,8 +158,8 @@ pub struct BodyTransform {
 
 impl BodyTransform {
     pub(crate) fn new(id: BodyId, pose: Pose, center: Vec2) -> Self {
-        let Pose { position, low, rotation, .. } = Pose::new(origin(&pose, center), pose.rotation.into());
-        Self { id, position: position.into(), position_low: low.into(), rotation: rotation.into() }
+        let [position, position_low] = split_position(pose.origin(center));
+        Self { id, position, position_low, rotation: pose.rotation.into() }
     }
 
     /// Returns the angle, rad, in (−π, π].
@@ -173,11 +173,6 @@ impl BodyTransform {
     pub fn to_world(&self, point: impl Into<Vec2>) -> Vec2 {
         self.position + rotate(self.rotation, point.into())
     }
-}
-
-/// Returns the origin of the frame of a body with its centre of mass at `center` in that frame.
-fn origin(pose: &Pose, center: Vec2) -> DVec2 {
-    pose.center() - rotate(pose.rotation.into(), center).as_dvec2()
 }
 
 fn angle(rotation: Vec2) -> f32 {

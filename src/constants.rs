@@ -46,6 +46,8 @@ pub const MAX_LENGTH: f32 = 1e5;
 /// Largest coordinate of a position in the world, m. At this distance an f32 resolves 1 m, and the two of a body's
 /// position 60 nm.
 pub const MAX_POSITION: f32 = 1e7;
+/// Largest coordinate that texts give with the digits of an f32, m; they are 0.03 mm off there.
+pub const MAX_SHORT_POSITION: f32 = 1024.0;
 /// Largest angle, rad. At this size an f32 still resolves 0.008 rad.
 pub const MAX_ANGLE: f32 = 1e5;
 /// Largest velocity, force and any other value that only has to be finite; its square still fits an f32.

@@ -5,9 +5,10 @@ use glam::Vec2;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::constants::MAX_SHORT_POSITION;
 pub use crate::constants::REST_SPEED;
 use crate::hash::Fnv;
-use crate::math::{cross_scalar, right_perp, rotate};
+use crate::math::{cross_scalar, right_perp};
 use crate::scene::{Compiled, JointTable, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
@@ -17,7 +18,7 @@ use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
     ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, JointData, JointFrame,
     JointRow, JointState, Manifold, POINT_COUNT_MASK, Params, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY,
-    ROW_LOWER, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
+    ROW_LOWER, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT, join_position, split_position,
 };
 
 /// State of a body for reports, by the origin of its frame, not by its centre of mass.
@@ -47,11 +48,10 @@ impl Serialize for ReportedBody {
         let Self { id, position, position_low, angle, velocity, angular_velocity, asleep } = self;
         let mut fields = serializer.serialize_struct("ReportedBody", 5 + usize::from(*asleep))?;
         fields.serialize_field("id", id)?;
-        let near = Vec2::from(*position);
-        if near.abs().max_element() <= 1024.0 {
+        if Vec2::from(*position).abs().max_element() <= MAX_SHORT_POSITION {
             fields.serialize_field("position", position)?;
         } else {
-            let place = near.as_dvec2() + Vec2::from(*position_low).as_dvec2();
+            let place = join_position([*position, *position_low].map(Vec2::from));
             fields.serialize_field("position", &((place * 1e6).round() / 1e6).to_array())?;
         }
         fields.serialize_field("angle", angle)?;
@@ -88,8 +88,7 @@ pub fn body_slots(compiled: &Compiled, snapshot: &Snapshot) -> Vec<Option<Report
 pub fn body_slot(compiled: &Compiled, snapshot: &Snapshot, slot: usize) -> Option<ReportedBody> {
     let (pose, state) = (snapshot.poses.get(slot)?, snapshot.states.get(slot)?);
     let turn = Vec2::from(pose.rotation);
-    let origin = pose.center() - rotate(turn, compiled.mass[slot].center).as_dvec2();
-    let Pose { position, low: position_low, .. } = Pose::new(origin, turn);
+    let [position, position_low] = split_position(pose.origin(compiled.mass[slot].center)).map(Into::into);
     (compiled.bodies[slot].kind != VACANT).then(|| ReportedBody {
         id: compiled.ids[slot].clone(),
         position,

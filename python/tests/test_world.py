@@ -47,7 +47,7 @@ def test_arrays_follow_the_world() -> None:
     assert velocities[1, 1] == pytest.approx(-5, abs=1e-4)
     # The arrays have it in 32 bits.
     place = made.body("ball").position
-    assert place != tuple(positions[1].tolist()) and np.array_equal(np.float32(place), positions[1])
+    assert place != tuple(positions[1].tolist()) and np.array_equal(np.array(place, np.float32), positions[1])
     # Only the world writes to them.
     for array in arrays:
         assert not array.flags.writeable

@@ -106,7 +106,7 @@ impl JointCommand {
             Self::Offset { .. } => return refuse("a motor joint"),
             Self::Length(length) => {
                 let Some((row, _)) = find(&is_length) else { return refuse("a rod, a spring or a pulley") };
-                // Of a pulley a ground point, which stays.
+                // In the row of a pulley the second value is a coordinate of a ground point, and stays.
                 vec![record(COMMAND_JOINT_GOAL, row, [length, compiled.joints.rows[row as usize].goal_y])]
             }
             Self::SpringTarget(target) => {

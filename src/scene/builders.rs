@@ -4,7 +4,7 @@
 use glam::{DVec2, Vec2};
 
 use super::{Body, Field, Filter, Geometry, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring};
-use crate::types::Pose;
+use crate::types::{join_position, split_position};
 
 impl Scene {
     /// Returns the scene with these settings.
@@ -190,14 +190,13 @@ impl Body {
     /// Returns the body with its origin at this position, m, in double precision.
     #[must_use]
     pub fn position(mut self, position: impl Into<DVec2>) -> Self {
-        let Pose { position, low, .. } = Pose::new(position.into(), Vec2::X);
-        (self.position, self.position_low) = (position.into(), low.into());
+        [self.position, self.position_low] = split_position(position.into());
         self
     }
 
     /// Returns the position of the body's origin, m, in double precision.
     pub(crate) fn place(&self) -> DVec2 {
-        self.position.as_dvec2() + self.position_low.as_dvec2()
+        join_position([self.position, self.position_low])
     }
 
     /// Returns the body with several more shapes.

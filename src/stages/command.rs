@@ -83,13 +83,10 @@ pub fn obey(
         COMMAND_TORQUE => body.torque = value.x,
         COMMAND_VELOCITY => state.velocity = command.value,
         COMMAND_ANGULAR_VELOCITY => state.angular_velocity = value.x,
-        COMMAND_TELEPORT => {
-            *pose = Pose { position: command.value, rotation: command.other, low: command.low, ..*pose };
-        }
+        COMMAND_TELEPORT => *pose = command.pose(),
         COMMAND_TARGET => {
             let turn = inv_mul_rotation(pose.rotation.into(), other);
-            let way = (value - Vec2::from(pose.position)) + (Vec2::from(command.low) - Vec2::from(pose.low));
-            state.velocity = (way / params.dt).into();
+            state.velocity = (pose.vector_to(&command.pose()) / params.dt).into();
             state.angular_velocity = angle_of(turn) / params.dt;
         }
         _ => {}

@@ -112,6 +112,19 @@ impl Default for CcdBody {
     }
 }
 
+/// Returns a position, m, as a sum of two 32-bit vectors: the rounded one, and the rest.
+#[must_use]
+pub fn split_position(position: DVec2) -> [Vec2; 2] {
+    let near = position.as_vec2();
+    [near, (position - near.as_dvec2()).as_vec2()]
+}
+
+/// Returns the position, m, whose parts these are ([`split_position`]).
+#[must_use]
+pub fn join_position([near, low]: [Vec2; 2]) -> DVec2 {
+    near.as_dvec2() + low.as_dvec2()
+}
+
 /// Position and rotation of a body.
 ///
 /// The position is a sum of two floats a coordinate, about 48 bits: slow bodies move however far from (0, 0) they are.
@@ -138,8 +151,7 @@ impl Pose {
     /// Returns the pose with its centre of mass at this position, m, and this cosine and sine of the angle.
     #[must_use]
     pub fn new(position: DVec2, rotation: Vec2) -> Self {
-        let near = position.as_vec2();
-        let low = (position - near.as_dvec2()).as_vec2();
+        let [near, low] = split_position(position);
         Self { position: near.into(), rotation: rotation.into(), low: low.into(), pad: [0.0; 2] }
     }
 
@@ -152,7 +164,13 @@ impl Pose {
     /// Returns the centre of mass, m.
     #[must_use]
     pub fn center(&self) -> DVec2 {
-        Vec2::from(self.position).as_dvec2() + Vec2::from(self.low).as_dvec2()
+        join_position([self.position, self.low].map(Vec2::from))
+    }
+
+    /// Returns the origin of the body's frame, m, in which its centre of mass is at `center`.
+    #[must_use]
+    pub fn origin(&self, center: Vec2) -> DVec2 {
+        self.center() - Vec2::from(self.rotation).rotate(center).as_dvec2()
     }
 
     /// Returns the vector from the centre of mass of this body to that of the other, m.

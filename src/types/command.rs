@@ -68,6 +68,12 @@ impl CommandData {
         Self { kind, body, value: pose.position, other: pose.rotation, low: pose.low, ..Self::default() }
     }
 
+    /// Returns the pose that the command gives ([`COMMAND_TELEPORT`], [`COMMAND_TARGET`]).
+    #[must_use]
+    pub fn pose(&self) -> Pose {
+        Pose { position: self.value, rotation: self.other, low: self.low, ..Pose::default() }
+    }
+
     /// Returns true if the command is for a joint.
     #[must_use]
     pub fn is_for_joint(&self) -> bool {

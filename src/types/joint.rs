@@ -113,12 +113,12 @@ pub struct JointData {
 impl JointData {
     /// Returns true if the joint is a gear. Its angle is counted from the turns of its bodies ([`JointState::turns`]).
     pub(crate) fn is_gear(&self) -> bool {
-        self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_GEAR
+        type_of(self.flags) == JOINT_GEAR
     }
 
     /// Returns true if the joint is a pulley.
     pub(crate) fn is_pulley(&self) -> bool {
-        self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_PULLEY
+        type_of(self.flags) == JOINT_PULLEY
     }
 
     /// Returns the ground points of a pulley on the sides of A and B, in the world, m, given its row; `None` for other
@@ -134,6 +134,11 @@ impl JointData {
         let end = |fixed: u32, body: u32| (self.flags & fixed == 0).then_some(body);
         [end(JOINT_FIXED_A, self.body_a), end(JOINT_FIXED_B, self.body_b)]
     }
+}
+
+/// Returns the type of a joint with these flags ([`JOINT_TYPE_SHIFT`]).
+fn type_of(flags: u32) -> u32 {
+    flags >> JOINT_TYPE_SHIFT & 15
 }
 
 /// Returns true for the kind of a row whose goal is a length: of a rod, a spring or a pulley's rope.
@@ -219,7 +224,7 @@ pub struct JointFrame {
 impl JointFrame {
     /// Returns true if the joint is a pulley.
     pub(crate) fn is_pulley(&self) -> bool {
-        self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_PULLEY
+        type_of(self.flags) == JOINT_PULLEY
     }
 }
 

@@ -2,6 +2,7 @@
 // Each is a quad of which only the edge is drawn.
 
 //#import types
+//#import pose
 //#import math
 //#import draw/view
 
@@ -32,7 +33,7 @@ fn box_of(index: u32) -> Aabb {
         return none;
     }
     let pose = poses[shape.body];
-    let center = ((pose.position - view.center) + pose.low) + rotate(pose.rotation, shape.offset);
+    let center = vector_from(view.center, pose) + rotate(pose.rotation, shape.offset);
     let turn = mul_rotation(pose.rotation, shape.rotation);
     let rim = shape.radius + params.aabb_margin;
     if kind == POLYGON {

@@ -2,6 +2,7 @@
 // normal, arrows, points) is an instance of its own, so that all lines lie below all points.
 
 //#import types
+//#import pose
 //#import math
 //#import draw/view
 //#import draw/palette
@@ -55,8 +56,8 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
     }
     let pose_a = poses[contact.body_a];
     let pose_b = poses[contact.body_b];
-    let from_a = (pose_a.position - view.center) + pose_a.low;
-    let from_b = (pose_b.position - view.center) + pose_b.low;
+    let from_a = vector_from(view.center, pose_a);
+    let from_b = vector_from(view.center, pose_b);
     let point = manifold.points[end];
     let on_a = from_a + rotate(turn_since(pose_a.rotation, manifold.cached_rotation_a), point.anchor_a);
     let on_b = from_b + rotate(turn_since(pose_b.rotation, manifold.cached_rotation_b), point.anchor_b);

@@ -3,6 +3,7 @@
 // draws for tables whose counts only the device knows. src/programs.rs defines the order of the kernels.
 
 //#import types
+//#import pose
 //#import math
 //#import prefix_sum
 //#import draw/view
@@ -45,7 +46,7 @@ fn class_of(index: u32) -> u32 {
     if !is_finite_row(vec4<f32>(pose.position, pose.rotation)) || !is_finite_row(own) {
         return 0u;
     }
-    let place = (((pose.position - view.center) + pose.low) + rotate(pose.rotation, shapes[index].offset)) * view.pixels_per_metre;
+    let place = (vector_from(view.center, pose) + rotate(pose.rotation, shapes[index].offset)) * view.pixels_per_metre;
     let rim = CULL_RIM + 3.0 * view.unit + view.outline;
     let reach = 0.5 * view.size + shapes[index].bound * view.pixels_per_metre + rim;
     return select(0u, class_if_seen, all(abs(place) <= reach));

@@ -2,7 +2,9 @@
 // force on its bodies at the anchors. Same scale as the contact forces of contacts.wgsl.
 
 //#import types
+//#import pose
 //#import math
+//#import rope
 //#import draw/view
 //#import draw/marks
 //#import draw/anchors
@@ -41,7 +43,7 @@ fn weight_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
         return no_mark();
     }
     let impulse = params.gravity * (bodies[index].gravity_scale / bodies[index].inv_mass * params.h);
-    let at = to_pixel((poses[index].position - view.center) + poses[index].low);
+    let at = to_pixel(vector_from(view.center, poses[index]));
     return force_mark(vertex, at, impulse, (status & ASLEEP) != 0u, view.weight.rgb);
 }
 
@@ -106,7 +108,7 @@ fn pull_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     }
     let of_joint = joint_impulse(joint, rotate(anchors.turn_a, joint.axis), anchors.b - anchors.a);
     var impulse = select(-of_joint, of_joint, on_b);
-    if ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY {
+    if is_pulley(joint.flags) {
         impulse = rope_impulse(joint, anchors, on_b);
     }
     let body = select(joint.body_a, joint.body_b, on_b);

@@ -2,6 +2,7 @@
 // anchor, and a frame for an anchor in the world. Twin on the CPU: src/joints.rs.
 
 //#import types
+//#import pose
 //#import math
 //#import draw/view
 //#import draw/palette
@@ -76,11 +77,11 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
         case 0u: {
             let fixed_a = (joint.flags & JOINT_FIXED_A) != 0u;
             let form = select(MARK_LINE, MARK_NONE, fixed_a);
-            return make_mark(vertex, form, to_pixel((pose_a.position - view.center) + pose_a.low), a, 0.5 * unit, 0.0, arm_color);
+            return make_mark(vertex, form, to_pixel(vector_from(view.center, pose_a)), a, 0.5 * unit, 0.0, arm_color);
         }
         case 1u: {
             let form = select(MARK_LINE, MARK_NONE, (joint.flags & JOINT_FIXED_B) != 0u);
-            return make_mark(vertex, form, to_pixel((pose_b.position - view.center) + pose_b.low), b, 0.5 * unit, 0.0, arm_color);
+            return make_mark(vertex, form, to_pixel(vector_from(view.center, pose_b)), b, 0.5 * unit, 0.0, arm_color);
         }
         case 2u: {
             if slides {

@@ -4,6 +4,7 @@
 // src/sprite.rs, function by function.
 
 //#import types
+//#import pose
 //#import draw/view
 //#import draw/palette
 
@@ -98,7 +99,7 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
 
     let scale = view.pixels_per_metre;
     // The camera is subtracted before the offset is added: keeps float precision far from the origin.
-    let place = (((pose.position - view.center) + pose.low) + turn(pose.rotation, shape.offset)) * scale;
+    let place = (vector_from(view.center, pose) + turn(pose.rotation, shape.offset)) * scale;
     sprite.center = 0.5 * view.size + vec2<f32>(place.x, -place.y);
     sprite.axis = turn(pose.rotation, shape.rotation);
     let geometry = shape.kind & GEOMETRY_MASK;

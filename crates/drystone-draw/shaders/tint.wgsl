@@ -2,6 +2,7 @@
 // Coloring by islands finds connected components with union_find.wgsl, as the sleep stage does.
 
 //#import types
+//#import pose
 //#import math
 //#import union_find
 //#import draw/view
@@ -100,7 +101,7 @@ fn tint_difference(
     let body = flat_index(workgroup, workgroups, LANES, lane);
     var apart = 0.0;
     if is_there(body) && body < arrayLength(&poses) && body < arrayLength(&reference) {
-        apart = length((poses[body].position - reference[body].position) + (poses[body].low - reference[body].low));
+        apart = length(vector_to(reference[body], poses[body]));
     }
     put_measured(body, lane, apart);
 }

@@ -1,6 +1,7 @@
 // Velocities of bodies: an arrow from each centre of mass, read directly from the solver's tables.
 
 //#import types
+//#import pose
 //#import draw/view
 //#import draw/marks
 
@@ -13,7 +14,7 @@ fn velocity_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     if index >= min(view.body_count, min(arrayLength(&poses), arrayLength(&states))) {
         return no_mark();
     }
-    let at = to_pixel((poses[index].position - view.center) + poses[index].low);
+    let at = to_pixel(vector_from(view.center, poses[index]));
     let velocity = states[index].velocity;
     let far = held_back(vec2<f32>(velocity.x, -velocity.y) * view.velocity_arrow);
     // Arrows fade out where bodies are a few pixels wide.

@@ -1,7 +1,6 @@
 //! Values of bodies, a column for each quantity, in the layout of the arrays that show them.
 
 use crate::call::CallError;
-use drystone::low_level::math::rotate;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{ASLEEP, BodyState, DYNAMIC, Pose, VACANT};
 
@@ -95,8 +94,7 @@ impl BodyColumns {
             let values = &mut self.floats[Column::Positions as usize];
             values.extend(slots().flat_map(|(slot, (is_there, pose))| {
                 let center = compiled.mass[slot].center;
-                let origin = pose.center() - rotate(pose.rotation.into(), center).as_dvec2();
-                present(is_there, origin.as_vec2().into())
+                present(is_there, pose.origin(center).as_vec2().into())
             }));
         }
         if choice[Column::Angles as usize] {

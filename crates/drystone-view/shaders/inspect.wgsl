@@ -2,6 +2,7 @@
 // topmost shape of that rank, `describe` reads the state of its body, `count` its contacts.
 
 //#import types
+//#import pose
 //#import math
 
 struct InspectionUniform {
@@ -73,7 +74,7 @@ fn distance_to(index: u32) -> f32 {
         return 1e30;
     }
     let pose = poses[shape.body];
-    let p = inv_rotate(shape.rotation, inv_rotate(pose.rotation, (request.point - pose.position) - pose.low) - shape.offset);
+    let p = inv_rotate(shape.rotation, inv_rotate(pose.rotation, -vector_from(request.point, pose)) - shape.offset);
     switch shape.kind & GEOMETRY_MASK {
         case CIRCLE: {
             return length(p) - shape.radius;

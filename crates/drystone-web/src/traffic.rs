@@ -269,7 +269,7 @@ mod tests {
         let (small, large) = (total("large_pyramid:base=10", 4), total("large_pyramid:base=40", 4));
         assert!((large / small - 820.0 / 55.0).abs() < 4.0, "{small} {large}");
         let ratio = total("large_pyramid:base=40", 8) / large;
-        // What substeps move is half of it.
+        // Half of the bytes are those of substeps.
         assert!((1.45..2.0).contains(&ratio), "{ratio}");
     }
 }

@@ -7,7 +7,7 @@ use super::{Compiled, PathBody};
 use crate::constants::{DEFAULT_PUSH_SPEED, STICK_SPEED};
 use crate::hash::Fnv;
 use crate::scene::{Mixing, Mode, Settings, Units};
-use crate::types::{self, Params, Pose};
+use crate::types::{self, Params, split_position};
 
 /// Switch of the first release for [`Mixing::Max`] of restitution.
 const OLD_RESTITUTION_MAX: u32 = 8;
@@ -80,7 +80,7 @@ impl Compiled {
             let kind = row.kind & !types::ROW_MEASURE;
             // The largest impulse of a spring with a range is no command's to change.
             let max_impulse = if kind & types::ROW_RANGED != 0 { row.max_impulse } else { 0.0 };
-            // Of a pulley a ground point.
+            // In the row of a pulley it is a coordinate of a ground point.
             let goal_y = if kind & types::ROW_GEOMETRY == types::ROW_PULLEY { row.goal_y } else { 0.0 };
             let row = types::JointRow { kind, goal: 0.0, goal_y, max_impulse, ..*row };
             hash = hash.bytes(bytemuck::bytes_of(&row));
@@ -92,9 +92,8 @@ impl Compiled {
     /// Returns the paths as text. A position without a low part is written as before positions had one.
     fn paths_text(&self) -> String {
         let text = |PathBody { body, position, angle, path }: &PathBody| {
-            let Pose { position, low, .. } = Pose::new(*position, Vec2::X);
-            let low = if low == [0.0; 2] { String::new() } else { format!(" + {low:?}") };
-            let position = Vec2::from(position);
+            let [position, low] = split_position(*position);
+            let low = if low == Vec2::ZERO { String::new() } else { format!(" + {:?}", low.to_array()) };
             format!("PathBody {{ body: {body}, position: {position:?}{low}, angle: {angle:?}, path: {path:?} }}")
         };
         format!("[{}]", self.paths.iter().map(text).collect::<Vec<_>>().join(", "))

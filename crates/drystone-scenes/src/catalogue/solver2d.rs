@@ -5,6 +5,7 @@ use glam::Vec2;
 use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Topic, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real, show};
 use drystone::low_level::math::rotation;
+use drystone::low_level::types::split_position;
 use drystone::{Body, Field, Joint, JointKind, Scene, Shape};
 
 pub(super) const VERTICAL_STACK: Entry = Entry {
@@ -563,8 +564,7 @@ fn far_stack(values: &Values) -> Scene {
 fn move_all(mut scene: Scene, values: &Values) -> Scene {
     let by = Vec2::new(values.real("x"), values.real("y")).as_dvec2();
     for body in &mut scene.bodies {
-        let place = body.position.as_dvec2() + by;
-        *body = std::mem::take(body).position(place);
+        [body.position, body.position_low] = split_position(body.position.as_dvec2() + by);
     }
     scene
 }

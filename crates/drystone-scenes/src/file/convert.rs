@@ -13,6 +13,7 @@ use super::timeline_records::timeline;
 use super::values::{BodyRef, Pair, Word};
 use drystone::low_level::scene::Units;
 use drystone::low_level::scene::check::{MAX_VALUE, MIN_LENGTH, UNIT_TOLERANCE};
+use drystone::low_level::types::split_position;
 use drystone::{
     Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, SceneError, Settings,
     Shape, ViewBox,
@@ -132,12 +133,12 @@ fn settings(record: &SettingsRecord) -> Settings {
 
 fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result<Body, SceneError> {
     let shapes = shapes(record.shapes, materials, &format!("bodies[{index}]"))?;
-    let place = Body::default().position(record.position.0);
+    let [position, position_low] = split_position(record.position.0);
     Ok(Body {
         id: record.id,
         kind: record.kind.0,
-        position: place.position,
-        position_low: place.position_low,
+        position,
+        position_low,
         angle: record.angle,
         velocity: record.velocity.0,
         angular_velocity: record.angular_velocity,

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpecte
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::schema;
+use drystone::low_level::constants::MAX_SHORT_POSITION;
 use drystone::low_level::scene::check;
 use drystone::{BodyType, Mixing, Mode};
 
@@ -131,20 +132,17 @@ impl Serialize for Pair {
     }
 }
 
-/// A position in the world, m: two numbers in double precision. A number up to [`SHORT`] that is the shortest text of a
-/// 32-bit float is that float, so that such positions are written shortly and read as they were.
+/// A position in the world, m: two numbers in double precision. A number up to [`MAX_SHORT_POSITION`] that is the
+/// shortest text of a 32-bit float is that float, so that such positions are written shortly and read as they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Place(pub DVec2);
-
-/// Largest coordinate whose text may be that of a 32-bit float, m: at most 0.03 mm off.
-const SHORT: f64 = 1024.0;
 
 impl<'de> Deserialize<'de> for Place {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[allow(clippy::cast_possible_truncation, reason = "rounded on purpose")]
         let meant = |value: f64| {
             let near = value as f32;
-            let is_short = value.abs() <= SHORT && near.to_string().parse() == Ok(value);
+            let is_short = near.abs() <= MAX_SHORT_POSITION && near.to_string().parse() == Ok(value);
             if is_short { f64::from(near) } else { value }
         };
         two(deserializer, "numbers").map(|[x, y]| Self(DVec2::new(meant(x), meant(y))))
@@ -154,7 +152,7 @@ impl<'de> Deserialize<'de> for Place {
 impl Serialize for Place {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let near = self.0.as_vec2();
-        if near.as_dvec2() == self.0 && self.0.abs().max_element() <= SHORT {
+        if near.as_dvec2() == self.0 && near.abs().max_element() <= MAX_SHORT_POSITION {
             near.to_array().serialize(serializer)
         } else {
             self.0.to_array().serialize(serializer)

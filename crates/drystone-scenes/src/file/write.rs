@@ -10,6 +10,7 @@ use super::records::{
 };
 use super::values::{Named, Pair, Place, Word};
 use drystone::low_level::scene::{MAX_VALUE, Units};
+use drystone::low_level::types::join_position;
 use drystone::{
     Body, Emitter, Field, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, Settings, Shape, Spring,
     ViewBox,
@@ -297,7 +298,7 @@ impl Serialize for Among<'_, Body> {
         let mut keys = ObjectKeys(serializer.serialize_struct("Body", 20)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
-        let place = b.position.as_dvec2() + b.position_low.as_dvec2();
+        let place = join_position([b.position, b.position_low]);
         if place != DVec2::ZERO {
             keys.0.serialize_field("position", &Place(place))?;
         }

@@ -14,7 +14,7 @@ use drystone::low_level::snapshot::{Force, JointGoal, RowGoal, check_snapshot};
 use drystone::low_level::state::{ReportedBody, body_slot, body_slots};
 use drystone::low_level::types::{
     self, BROKEN, JOINT_DISABLED, JOINT_FRESH, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MEASURE, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MEASURE, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT, split_position,
 };
 use drystone::{Body, Joint, JointKind, Path, Scene};
 use drystone::{World, WorldError};
@@ -189,8 +189,8 @@ impl Now<'_> {
             let pose = snapshot.poses[slot];
             // A body that has not moved keeps its exact numbers.
             if pose != compiled.poses[slot] {
-                body =
-                    body.position(pose.center() - rotate(pose.rotation.into(), compiled.mass[slot].center).as_dvec2());
+                body.position = report.position.into();
+                body.position_low = report.position_low.into();
                 body.angle = report.angle;
             }
             body.velocity = report.velocity.into();
@@ -225,8 +225,7 @@ impl Now<'_> {
                 types::COMMAND_FORCE => (body.force, body.force_point) = (value, Some(other + mass.center)),
                 types::COMMAND_TORQUE => body.torque = value.x,
                 types::COMMAND_TELEPORT => {
-                    let center = value.as_dvec2() + Vec2::from(command.low).as_dvec2();
-                    *body = std::mem::take(body).position(center - rotate(other, mass.center).as_dvec2());
+                    [body.position, body.position_low] = split_position(command.pose().origin(mass.center));
                     body.angle = other.y.atan2(other.x);
                 }
                 _ => {}
