@@ -8,6 +8,7 @@
 //#import disc
 //#import manifold_rows
 //#import constraint
+//#import material
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
@@ -73,11 +74,6 @@ fn prepare(
         row_b = select(b, params.body_count + 2u * split + 1u, shares_b > 1u);
         inv *= vec4<f32>(vec2<f32>(f32(shares_a)), vec2<f32>(f32(shares_b)));
     }
-    let pair = pair_index(shape_a, shape_b);
-    var friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
-    if pair != NONE {
-        friction = or_mixed(params.pair_friction[pair >> 2u][pair & 3u], friction);
-    }
     // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
@@ -113,7 +109,7 @@ fn prepare(
         row_b,
         (flags & ~SPRING_MASK) | (spring << SPRING_SHIFT)
             | select(0u, LOADED, is_loaded) | select(0u, ROUND_A, round.x) | select(0u, ROUND_B, round.y),
-        friction,
+        friction_of(shape_a, shape_b),
         normal,
         separations,
         inv,
@@ -124,62 +120,11 @@ fn prepare(
         impulses,
     ));
     if (params.switches & SURFACES) != 0u {
-        var surface = Surface(0.0, 0.0, 0.0, 0.0);
-        surface.kinetic_friction =
-            mix_by(params.friction_mix, shapes[shape_a].kinetic_friction, shapes[shape_b].kinetic_friction);
-        if pair != NONE {
-            let own = params.pair_kinetic_friction[pair >> 2u][pair & 3u];
-            surface.kinetic_friction = or_mixed(own, surface.kinetic_friction);
-        }
-        surface.tangent_speed = shapes[shape_a].tangent_speed + shapes[shape_b].tangent_speed;
-        surface.rolling_resistance = max(shapes[shape_a].rolling_resistance, shapes[shape_b].rolling_resistance)
-            * max(shapes[shape_a].radius, shapes[shape_b].radius);
+        var surface = surface_of(shape_a, shape_b);
         if (params.switches & WARM_START) != 0u {
             surface.rolling_impulse = contacts[index].rolling_impulse;
         }
         surfaces[slot] = surface;
-    }
-}
-
-// Returns the materials of two shapes, numbered from 1, 0 for one without a name; the smaller number first.
-fn materials_of(shape_a: u32, shape_b: u32) -> vec2<u32> {
-    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    return vec2<u32>(min(a, b), max(a, b));
-}
-
-// Returns the index of the pair of materials of two shapes; NONE if they have none with a name, or there is no table.
-fn pair_index(shape_a: u32, shape_b: u32) -> u32 {
-    if (params.switches & MATERIAL_PAIRS) == 0u {
-        return NONE;
-    }
-    let pair = materials_of(shape_a, shape_b);
-    return select(pair.y * (pair.y - 1u) / 2u + pair.x - 1u, NONE, pair.x == 0u);
-}
-
-// Returns the kind of the spring between the materials of two shapes.
-fn spring_of(shape_a: u32, shape_b: u32) -> u32 {
-    if (params.switches & MATERIAL_SPRINGS) == 0u {
-        return 0u;
-    }
-    let pair = materials_of(shape_a, shape_b);
-    let index = pair.y * (pair.y + 1u) / 2u + pair.x;
-    return (params.pair_springs[index >> 5u][(index >> 3u) & 3u] >> ((index & 7u) * 4u)) & 15u;
-}
-
-// Returns the value of a pair if it has one, else the mixed one: `own` is below 0 where the mixing rule holds.
-fn or_mixed(own: f32, mixed: f32) -> f32 {
-    return select(mixed, own, own >= 0.0);
-}
-
-// Returns a coefficient of two shapes by a mixing rule.
-fn mix_by(rule: u32, a: f32, b: f32) -> f32 {
-    switch rule {
-        case MIX_MIN: { return min(a, b); }
-        case MIX_MAX: { return max(a, b); }
-        case MIX_MEAN: { return 0.5 * (a + b); }
-        case MIX_PRODUCT: { return a * b; }
-        default: { return sqrt(a * b); }
     }
 }
 
@@ -216,12 +161,7 @@ fn prepare_rebounds(
         let anchors = manifolds[index].points[0].anchors;
         between = anchors.xy - anchors.zw;
     }
-    let pair = pair_index(shape_a, shape_b);
-    var restitution = mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);
-    if pair != NONE {
-        restitution = or_mixed(params.pair_restitution[pair >> 2u][pair & 3u], restitution);
-    }
-    rebounds[slot].restitution = restitution;
+    rebounds[slot].restitution = restitution_of(shape_a, shape_b);
     rebounds[slot].radii = radii;
     rebounds[slot].acceleration = pushed(contacts[index].body_b) - pushed(contacts[index].body_a);
     rebounds[slot].between = between;

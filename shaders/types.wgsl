@@ -118,6 +118,7 @@ const BULLETS: u32 = 1024u;
 const SLEEP: u32 = 2048u;
 const MATERIAL_PAIRS: u32 = 4096u;
 const MATERIAL_SPRINGS: u32 = 8192u;
+const RULED: u32 = 16384u;
 const SURFACES: u32 = 448u;
 
 const MIX_MIN: u32 = 0u;

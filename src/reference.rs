@@ -16,12 +16,12 @@ use crate::stages::prepare::ContactConstraint;
 use crate::stages::{
     bin, bound, collect_events, collide, color, command, continuous, finalize, integrate_positions,
     integrate_velocities, match_contacts, pair, prepare, prepare_joints, project, project_joints, quarantine,
-    restitution, sleep, solve, solve_joints, store_impulses, wake, warm_start, warm_start_joints,
+    restitution, rule, sleep, solve, solve_joints, store_impulses, wake, warm_start, warm_start_joints,
 };
 use crate::step::{PlannedStage, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
-    Accumulator, BOUNCES, BodyMotion, CommandData, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP,
+    Accumulator, BOUNCES, BodyMotion, CommandData, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, RuleContact, SLEEP,
 };
 use crate::world_error::WorldError;
 
@@ -36,6 +36,8 @@ pub struct Reference {
     /// from the fields beside it.
     tables: Tables,
     constraints: Vec<ContactConstraint>,
+    /// Rows that the scene's rule has returned for the contacts of this step; empty without one.
+    ruled: Vec<RuleContact>,
     splits: Splits,
     nudge: Vec2,
 }
@@ -75,6 +77,7 @@ impl Reference {
             steps: 0,
             tables,
             constraints: Vec::new(),
+            ruled: Vec::new(),
             splits: Splits::default(),
             nudge: Vec2::ZERO,
             compiled,
@@ -163,7 +166,7 @@ impl Reference {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
-        let Self { compiled, commands, tables, constraints, splits, nudge, .. } = self;
+        let Self { compiled, commands, tables, constraints, ruled, splits, nudge, .. } = self;
         let Compiled { params, bodies, shapes, vertices, ccd_bodies, joints, .. } = &mut *compiled;
         let JointTable { joints, rows: joint_rows, starts: joint_starts, exclusions, may_part, fresh, .. } = joints;
         let Tables { poses, states, accumulators, motions, aabbs, cell_ends, cell_shapes, .. } = tables;
@@ -200,7 +203,13 @@ impl Reference {
                 (counters.pairs_found, counters.contacts) = (count, count);
             }
             Stage::MatchContacts => match_contacts::match_contacts(pair_starts_previous, contacts_previous, contacts),
-            Stage::Collide => tables.counters.recycled = collide::collide(compiled, tables),
+            Stage::Collide => {
+                tables.counters.recycled = collide::collide(compiled, tables);
+                let Tables { states, contacts, manifolds, .. } = tables;
+                if let Some(own_rule) = &compiled.contact_rule {
+                    rule::rule(own_rule, &compiled.params, &compiled.shapes, states, contacts, manifolds, ruled);
+                }
+            }
             Stage::Wake => wake::wake(compiled, tables),
             Stage::CollectEvents => collect_events::collect_events(&compiled.joints.joints, tables),
             Stage::Color => {
@@ -218,6 +227,7 @@ impl Reference {
                     manifolds,
                     slots,
                     splits,
+                    ruled,
                     constraints,
                     surfaces,
                 );

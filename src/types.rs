@@ -18,6 +18,7 @@ mod grid;
 mod joint;
 mod params;
 mod query;
+mod rule;
 mod shape;
 mod sweep;
 
@@ -31,6 +32,7 @@ pub use grid::*;
 pub use joint::*;
 pub use params::*;
 pub use query::*;
+pub use rule::*;
 pub use shape::*;
 pub use sweep::*;
 

@@ -12,6 +12,7 @@ mod chains;
 mod coloring;
 mod commands;
 mod contact_hook;
+mod contact_rules;
 mod contact_springs;
 mod continuous;
 mod debug_drawing;

@@ -116,8 +116,13 @@ fn a_stage_is_one_documented_function() {
 const NOT_PLAIN: [&str; 9] =
     ["crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe"];
 /// Shader files used by a single stage, and counted as part of it.
-const OWN_SHADERS: [(&str, &str); 4] =
-    [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid"), ("restitution", "impact")];
+const OWN_SHADERS: [(&str, &str); 4] = [
+    ("collide", "hull"),
+    ("solve_joints", "joint_sweep"),
+    ("bin", "grid"),
+    ("restitution", "impact"),
+    ("prepare", "material"),
+];
 
 /// Returns the reason why a stage of the reference cannot be read beside its kernel; `None` if it can.
 fn hindrance(rust: &str, shader: &str) -> Option<String> {

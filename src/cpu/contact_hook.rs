@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::types::{CACHED, Contact, IMPACT, Manifold, POINT_COUNT_MASK, SENSOR};
+use crate::stages::rule::drop_points;
+use crate::types::{Contact, Manifold, POINT_COUNT_MASK, SENSOR};
 
 /// Call of a program about a contact that touches; false lets its shapes pass through each other in this step.
 type Call = Box<dyn FnMut(&Contact, &Manifold) -> bool + Send + Sync>;
@@ -23,9 +24,7 @@ impl ContactHook {
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
             let touches = contact.flags & POINT_COUNT_MASK != 0 && contact.flags & SENSOR == 0;
             if touches && !call(contact, manifold) {
-                // Not cached either: in the next step the shapes are compared again, also where they have not moved.
-                contact.flags &= !(POINT_COUNT_MASK | CACHED | IMPACT);
-                *manifold = Manifold::default();
+                drop_points(contact, manifold);
             }
         }
     }

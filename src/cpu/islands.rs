@@ -34,7 +34,7 @@ use crate::step::{PlannedStage, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     Accumulator, BOUNCES, BodyState, COLOR_COUNT, Contact, Counters, FIXED_A, FIXED_B, KINEMATIC, Manifold, NONE,
-    OVERFLOW_COLOR, POINT_COUNT_MASK, Pose, STATIC, SURFACES, Surface,
+    OVERFLOW_COLOR, POINT_COUNT_MASK, Pose, RuleContact, STATIC, SURFACES, Surface,
 };
 
 /// Contacts and bodies at which a batch is full. A thousand boxes of a pile with their contacts take about 600 KB, half
@@ -171,6 +171,8 @@ pub struct SolverTables<'a> {
     pub states: &'a Rows<BodyState, 4>,
     /// Accumulator of each body, written.
     pub accumulators: &'a Rows<Accumulator, 2>,
+    /// Rows that the scene's rule has returned; empty without one.
+    pub ruled: &'a [RuleContact],
     /// Shares of hubs.
     pub splits: &'a Splits,
 }
@@ -547,12 +549,12 @@ impl IslandScratch {
         listed: &[u32],
         listed_bodies: &[u32],
     ) {
-        let SolverTables { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators, splits } =
-            given;
+        let SolverTables { compiled, poses, states, accumulators, ruled, splits } = given;
+        let Compiled { params, bodies, shapes, .. } = compiled;
         let Self { slots, counters, constraints, surfaces, splits: own_splits, hubs, rounds } = self;
         if op.stage == Stage::Prepare {
             *rounds = ImpactRounds::default();
-            let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, splits };
+            let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, ruled, splits };
             prepare_of(listed, &source, slots, counters, constraints, surfaces, own_splits, hubs);
             return;
         }

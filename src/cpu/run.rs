@@ -22,6 +22,7 @@ use crate::cpu::stages::project::project;
 use crate::cpu::stages::project_joints::project_joints;
 use crate::cpu::stages::quarantine::quarantine;
 use crate::cpu::stages::restitution::{ImpactRounds, ImpactTables, restitution};
+use crate::cpu::stages::rule::rule;
 use crate::cpu::stages::sleep::sleep;
 use crate::cpu::stages::solve::{solve, solve_batch};
 use crate::cpu::stages::store_impulses::store_impulses;
@@ -185,7 +186,10 @@ impl CpuWorld {
                 self.count_contacts();
             }
             Stage::MatchContacts => match_contacts(threads, previous.past(), &mut current.contacts),
-            _ => counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current),
+            _ => {
+                counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current);
+                rule(threads, compiled, &tables.states, current);
+            }
         }
         Ok(())
     }

@@ -94,8 +94,8 @@ impl CpuWorld {
                 let Self { counters, times, .. } = self;
                 let compiled = &self.host.compiled;
                 let BodyTables { poses, states, accumulators, .. } = bodies;
-                let ContactTables { contacts, manifolds, .. } = current;
-                let given = islands::SolverTables { compiled, poses, states, accumulators, splits };
+                let ContactTables { contacts, manifolds, ruled, .. } = current;
+                let given = islands::SolverTables { compiled, poses, states, accumulators, ruled, splits };
                 let ops = &self.plan[solver.clone()];
                 scheduling.island_batches.run(threads, ops, given, contacts, manifolds, counters, times);
                 self.bodies.drop_shares(&self.host.compiled.bodies);

@@ -8,6 +8,10 @@ use wgpu::naga;
 
 pub use super::shader::Patch;
 use super::shader::{Composed, Composer, LAYERS, SHADERS, ShaderError, ShaderSource};
+use crate::scene::ContactRule;
+
+/// Kernels that call the rule of a scene.
+const RULE_KERNELS: [&str; 2] = ["rule_contacts", "rule_constraints"];
 
 /// A kernel that could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,6 +153,8 @@ struct Module {
 pub(crate) struct Kernels {
     device: wgpu::Device,
     patches: Vec<Patch>,
+    /// WGSL of the scene's rule, and the kernels beside those of the rule; without a rule all are here.
+    rule: Option<(ContactRule, Arc<Self>)>,
     many: bool,
     pub sweep_layout: wgpu::BindGroupLayout,
     pub strides_layout: wgpu::BindGroupLayout,
@@ -178,6 +184,7 @@ impl Kernels {
         let kernels = Self {
             device: device.clone(),
             patches: patches.to_vec(),
+            rule: None,
             many,
             sweep_layout: layout("sweep", wgpu::BufferBindingType::Uniform, true),
             strides_layout: layout("strides", wgpu::BufferBindingType::Uniform, false),
@@ -196,6 +203,36 @@ impl Kernels {
         Ok(kernels)
     }
 
+    /// Returns kernels with those of a scene's rule.
+    ///
+    /// # Errors
+    /// If the WGSL of the rule is not valid.
+    pub fn ruled(others: Arc<Self>, rule: &ContactRule) -> Result<Self, KernelError> {
+        let kernels = Self {
+            device: others.device.clone(),
+            patches: others.patches.clone(),
+            many: others.many,
+            sweep_layout: others.sweep_layout.clone(),
+            strides_layout: others.strides_layout.clone(),
+            layers_layout: others.layers_layout.clone(),
+            modules: SHADERS.iter().map(|_| OnceLock::new()).collect(),
+            compiled: Mutex::default(),
+            rule: Some((rule.clone(), others)),
+        };
+        for name in RULE_KERNELS {
+            kernels.fits(name)?;
+        }
+        Ok(kernels)
+    }
+
+    /// Returns the owner of a kernel: these, or those that do not depend on a rule.
+    fn owner(&self, name: &str) -> &Self {
+        match &self.rule {
+            Some((_, others)) if !RULE_KERNELS.contains(&name) => others,
+            _ => self,
+        }
+    }
+
     /// Returns true for kernels that serve many worlds.
     pub fn are_for_many(&self) -> bool {
         self.many
@@ -203,19 +240,18 @@ impl Kernels {
 
     /// Returns a kernel, compiled on first use.
     pub fn get(&self, name: &'static str) -> Result<Arc<Kernel>, KernelError> {
-        if let Some(kernel) = self.lock().get(name) {
+        let owner = self.owner(name);
+        if let Some(kernel) = owner.lock().get(name) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(self.compile(name)?);
-        Ok(self.lock().entry(name).or_insert(kernel).clone())
+        let kernel = Arc::new(owner.compile(name)?);
+        Ok(owner.lock().entry(name).or_insert(kernel).clone())
     }
 
     /// Compiles the given kernels in parallel, except those that are already compiled.
     pub fn prepare(&self, names: impl IntoIterator<Item = &'static str>) -> Result<(), KernelError> {
-        let missing: HashSet<&'static str> = {
-            let compiled = self.lock();
-            names.into_iter().filter(|name| !compiled.contains_key(name)).collect()
-        };
+        let missing: HashSet<&'static str> =
+            names.into_iter().filter(|name| !self.owner(name).lock().contains_key(name)).collect();
         std::thread::scope(|scope| {
             let tasks: Vec<_> =
                 missing.into_iter().map(|name| scope.spawn(move || self.get(name).map(|_| ()))).collect();
@@ -226,7 +262,7 @@ impl Kernels {
     /// Returns true if the device allows as many storage buffers as the kernel uses.
     pub fn fits(&self, name: &'static str) -> Result<bool, KernelError> {
         let shader = shader_of(name).ok_or(KernelError::Missing { name })?;
-        let reflection = self.module(shader)?.points.get(name).ok_or(KernelError::Missing { name })?;
+        let reflection = self.owner(name).module(shader)?.points.get(name).ok_or(KernelError::Missing { name })?;
         Ok(reflection.storage_buffers() <= self.device.limits().max_storage_buffers_per_shader_stage)
     }
 
@@ -235,7 +271,8 @@ impl Kernels {
     }
 
     fn module(&self, index: usize) -> Result<&Module, KernelError> {
-        let read = || read(&self.device, SHADERS[index].name, &self.patches, self.many);
+        let rule = self.rule.as_ref().map(|(rule, _)| rule.wgsl());
+        let read = || read(&self.device, SHADERS[index].name, &self.patches, rule, self.many);
         self.modules[index].get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
@@ -306,8 +343,14 @@ pub(super) fn shader_of(name: &str) -> Option<usize> {
 }
 
 /// Composes, validates and creates a shader module.
-fn read(device: &wgpu::Device, shader: &str, patches: &[Patch], for_many: bool) -> Result<Module, KernelError> {
-    let mut composed = Composer::SOLVER.with_patches(patches).compose(shader)?;
+fn read(
+    device: &wgpu::Device,
+    shader: &str,
+    patches: &[Patch],
+    rule: Option<&str>,
+    for_many: bool,
+) -> Result<Module, KernelError> {
+    let mut composed = Composer::SOLVER.with_patches(patches).with_rule(rule).compose(shader)?;
     if for_many {
         composed = composed.batched();
     }

@@ -27,7 +27,7 @@ use crate::command::{JointCommand, wake_all, wake_bodies};
 use crate::initial_loads::initial_contacts;
 use crate::population::JointId;
 use crate::scene::timeline::TimelineEntry;
-use crate::scene::{Compiled, TimedAction};
+use crate::scene::{Compiled, ContactRule, TimedAction};
 use crate::stages::color::split::max_splits;
 use crate::step::{PlannedStage, plan};
 use crate::types::{
@@ -299,7 +299,8 @@ impl StepRecipe {
             let missing = || KernelError::Missing { name: entry };
             let shader = SHADERS[shader_of(entry).ok_or_else(missing)?].name;
             if !points.contains_key(shader) {
-                let composed = Composer::SOLVER.compose(shader)?;
+                let rule = self.compiled.contact_rule.as_ref().map(ContactRule::wgsl);
+                let composed = Composer::SOLVER.with_rule(rule).compose(shader)?;
                 points.insert(shader, reflect(&composed)?);
                 all.shaders.insert(shader, composed.text().to_owned());
             }

@@ -57,13 +57,16 @@ macro_rules! shader_sources {
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[ShaderSource] = shader_sources!("":
     "types", "math", "constants", "pose", "rope", "grid", "cells", "joined", "disc", "mass_scale", "outline", "hull", "sweep", "impact", "joint_sweep",
-    "hub", "prefix_sum", "union_find", "ray", "meeting", "constraint", "manifold_rows",
+    "hub", "material", "rule_contact", "own_rule", "prefix_sum", "union_find", "ray", "meeting", "constraint", "manifold_rows",
 );
+
+/// File in whose place the rule of a scene stands.
+pub(super) const OWN_RULE: &str = "own_rule";
 
 /// Files with entry points: the stages, and `scan`, `parity_copy`, `query`, `region` and `fused`. The name of an entry
 /// point is that of its file, optionally followed by an underscore and more.
 pub const SHADERS: &[ShaderSource] = shader_sources!("":
-    "command", "quarantine", "bound", "bin", "scan", "pair", "match_contacts", "parity_copy", "collide", "wake", "collect_events", "color", "shares", "prepare",
+    "command", "quarantine", "bound", "bin", "scan", "pair", "match_contacts", "parity_copy", "collide", "rule", "wake", "collect_events", "color", "shares", "prepare",
     "prepare_joints", "warm_start", "warm_start_joints", "integrate_velocities", "solve_joints", "solve",
     "integrate_positions", "project_joints", "project", "restitution", "store_impulses", "continuous", "finalize", "sleep",
     "query", "region", "fused",
@@ -142,6 +145,8 @@ pub struct Patch {
 pub struct Composer<'a> {
     libraries: &'a [&'static [ShaderSource]],
     patches: &'a [Patch],
+    /// WGSL of the scene's rule, in place of `own_rule.wgsl`.
+    rule: Option<&'a str>,
 }
 
 impl Composer<'static> {
@@ -153,13 +158,19 @@ impl<'a> Composer<'a> {
     /// Creates a composer over these libraries. With [`SHARED`] among them, shaders can read the tables of the solver.
     #[must_use]
     pub const fn new(libraries: &'a [&'static [ShaderSource]]) -> Self {
-        Self { libraries, patches: &[] }
+        Self { libraries, patches: &[], rule: None }
     }
 
     /// Adds patches, which are applied in order.
     #[must_use]
     pub const fn with_patches(self, patches: &'a [Patch]) -> Self {
         Self { patches, ..self }
+    }
+
+    /// Puts the WGSL of a scene's rule in place of the rule that changes nothing.
+    #[must_use]
+    pub const fn with_rule(self, rule: Option<&'a str>) -> Self {
+        Self { rule, ..self }
     }
 
     /// Composes the module of a file and everything it imports.
@@ -228,6 +239,13 @@ impl<'a> Composer<'a> {
             if partly && !functions && has_bindings() {
                 return Err(ShaderError::Partial { place: place(), name: name.to_owned() });
             }
+            return Ok(());
+        }
+        if let Some(rule) = self.rule.filter(|_| source.name == OWN_RULE) {
+            // Not one of our files: its comments are none of our directives.
+            let places = (1..).map(|line| SourceLine { file: OWN_RULE, line });
+            rule.lines().zip(places).for_each(|(line, place)| module.push(line, place));
+            included.push((source.name, functions));
             return Ok(());
         }
         let text = self.text_of(source)?;

@@ -4,7 +4,8 @@
 use super::record::DispatchBounds;
 use crate::step::{PlannedStage, Stage};
 use crate::types::{
-    BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, MIN_SPLIT_SHAPES, MOVING_WALLS, ONLY_BULLETS, Params, SLEEP, Sweep,
+    BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, MIN_SPLIT_SHAPES, MOVING_WALLS, ONLY_BULLETS, Params, RULED, SLEEP,
+    Sweep,
 };
 
 /// Element of the contact tables that a dispatch has a thread for.
@@ -159,6 +160,9 @@ pub(super) fn stage_works(op: PlannedStage, bounds: &DispatchBounds) -> Vec<Stag
         Stage::Collide => {
             let kernel = if bounds.hulls { "collide" } else { "collide_sharp" };
             works.dispatch(kernel, contacts);
+            if switches & RULED != 0 {
+                works.dispatch("rule_contacts", contacts);
+            }
         }
         Stage::Wake => {
             works.dispatch("wake_find", contacts.or(1));
@@ -191,6 +195,9 @@ pub(super) fn stage_works(op: PlannedStage, bounds: &DispatchBounds) -> Vec<Stag
             works.dispatch("prepare", contacts);
             if switches & BOUNCES != 0 {
                 works.dispatch("prepare_rebounds", contacts);
+            }
+            if switches & RULED != 0 {
+                works.dispatch("rule_constraints", contacts);
             }
         }
         Stage::PrepareJoints => works.dispatch("prepare_joints", joints),

@@ -168,11 +168,11 @@ impl GpuWorlds {
     /// Replaces one world by a new one at its start; other worlds are unaffected. Waits for the device.
     ///
     /// # Errors
-    /// If its settings run other stages than those of the batch, or it does not fit the device; then nothing is
-    /// changed.
+    /// If it needs other stages than those of the batch, or does not fit the device; then nothing is changed.
     pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
-        if !step_alike(&compiled.settings, &self.world_hosts[world].host.compiled.settings) {
-            return Err(WorldError::Many("its settings need other stages than those of the batch".to_owned()));
+        if !step_alike(&compiled, &self.world_hosts[world].host.compiled) {
+            let why = "it needs other stages than the batch: its settings or its contact rule differ";
+            return Err(WorldError::Many(why.to_owned()));
         }
         // Results in flight belong to the old world.
         self.context().wait()?;

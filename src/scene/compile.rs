@@ -19,7 +19,7 @@ use params::params;
 
 use super::emitter::EmitterScript;
 use super::joint_table::JointTable;
-use super::{NamedMaterial, Scene, SceneError, Settings, Units, ViewBox};
+use super::{ContactRule, NamedMaterial, Scene, SceneError, Settings, Units, ViewBox};
 use crate::hash::Fnv;
 use crate::types::{self, BodyState, Params, Pose, u32_from};
 
@@ -65,6 +65,8 @@ pub struct Compiled {
     pub paths: Vec<PathBody>,
     /// Part of the plane that pictures show, as in the scene.
     pub view: Option<ViewBox>,
+    /// Rule about contacts, as in the scene.
+    pub contact_rule: Option<ContactRule>,
     /// Slots of the bodies of the scene and its emitters. Colouring runs over this many, also if bodies are added by
     /// hand.
     pub scene_slots: u32,
@@ -150,6 +152,7 @@ impl Compiled {
             joints: JointTable::default(),
             paths: Vec::new(),
             view: scene.view,
+            contact_rule: scene.contact_rule.clone(),
             scene_slots: 0,
             script: EmitterScript::new(scene),
         };

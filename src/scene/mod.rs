@@ -14,6 +14,7 @@ mod model;
 mod outline;
 mod path;
 mod property;
+mod rule;
 #[cfg(test)]
 pub(crate) mod samples;
 mod terrain;
@@ -42,6 +43,7 @@ pub use model::{Body, BodyType, Field, Filter, Geometry, Mixing, Mode, Scene, Se
 pub use outline::{convex_hull, convex_parts, crosses_itself};
 pub use path::Path;
 pub use property::{Property, ShapeProperty};
+pub use rule::ContactRule;
 pub use terrain::tiles_to_chains;
 pub use timeline::{StartCondition, TimedAction, TimedCommand};
 pub use units::Units;

@@ -5,7 +5,7 @@
 
 use glam::Vec2;
 
-use super::{Emitter, Joint, Material, MaterialPair, NamedMaterial, Path, TimedCommand};
+use super::{ContactRule, Emitter, Joint, Material, MaterialPair, NamedMaterial, Path, TimedCommand};
 use crate::constants::{
     DEFAULT_BAUMGARTE, DEFAULT_CONTACT_DAMPING_RATIO, DEFAULT_DT, DEFAULT_GRAVITY, DEFAULT_ITERATIONS, DEFAULT_SUBSTEPS,
 };
@@ -37,6 +37,8 @@ pub struct Scene {
     /// Part of the plane that windows, pictures and movies show. `None`: they frame the bodies. It has no effect on the
     /// simulation.
     pub view: Option<ViewBox>,
+    /// A law of the user's own about contacts. On a GPU all worlds of a batch have the same one.
+    pub contact_rule: Option<ContactRule>,
 }
 
 /// A rectangle that pictures of a scene show whole.
@@ -62,6 +64,7 @@ impl Default for Scene {
             emitters: Vec::new(),
             timeline: Vec::new(),
             view: None,
+            contact_rule: None,
         }
     }
 }

@@ -16,11 +16,12 @@ use crate::mass_scale::{scaled, softening_at};
 use crate::math::{effective_mass, larger, right_perp, turned};
 use crate::types::{
     ASLEEP, BOUNCES, BodyData, BodyState, Constraint, Contact, LOADED, MASS_MASK, MIX_MAX, MIX_MEAN, MIX_MIN,
-    MIX_PRODUCT, Manifold, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B, Rebound, SLEEP, SPRING_MASK, SPRING_SHIFT,
-    SURFACES, ShapeData, Surface, WARM_START,
+    MIX_PRODUCT, Manifold, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B, Rebound, RuleContact, SLEEP, SPRING_MASK,
+    SPRING_SHIFT, SURFACES, ShapeData, Surface, WARM_START,
 };
 
-/// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
+/// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`. `ruled`: the rows
+/// that the scene's rule has returned for the contacts; empty if it has none.
 pub fn prepare(
     params: &Params,
     bodies: &[BodyData],
@@ -30,6 +31,7 @@ pub fn prepare(
     manifolds: &[Manifold],
     slots: &[u32],
     splits: &Splits,
+    ruled: &[RuleContact],
     constraints: &mut Vec<ContactConstraint>,
     surfaces: &mut Vec<Surface>,
 ) {
@@ -47,13 +49,17 @@ pub fn prepare(
             contact,
             &manifolds[index as usize],
         );
+        let solved = ruled.get(index as usize);
+        if let Some(solved) = solved {
+            constraint.follow(solved);
+        }
         if let Some(split) = splits.split_at(slot) {
             constraint.split(splits.shares(split, contact));
         }
         constraint.find_masses();
         constraints.push(constraint);
         if params.switches & SURFACES != 0 {
-            surfaces.push(prepare_surface(params, shapes, contact));
+            surfaces.push(surface_by_rule(prepare_surface(params, shapes, contact), solved));
         }
     }
 }
@@ -177,13 +183,13 @@ pub fn friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
 }
 
 /// Returns the coefficient of friction while sliding of two shapes: that of their pair of materials, or mixed.
-fn kinetic_friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
+pub(super) fn kinetic_friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
     let own = params.of_pair(&params.pair_kinetic_friction, a, b);
     own.unwrap_or_else(|| mix(params.friction_mix, a.kinetic_friction, b.kinetic_friction))
 }
 
 /// Returns the coefficient of restitution of two shapes: that of their pair of materials, or mixed.
-fn restitution(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
+pub(super) fn restitution(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
     let own = params.of_pair(&params.pair_restitution, a, b);
     own.unwrap_or_else(|| mix(params.restitution_mix, a.restitution, b.restitution))
 }
@@ -209,6 +215,14 @@ pub fn prepare_surface(params: &Params, [a, b]: [&ShapeData; 2], contact: &Conta
         rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
         rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
     }
+}
+
+/// Returns the material parameters of a contact, with those that the scene's rule has returned in place of its own.
+#[inline]
+#[must_use]
+pub fn surface_by_rule(surface: Surface, solved: Option<&RuleContact>) -> Surface {
+    let Some(&RuleContact { kinetic_friction, tangent_speed, rolling_resistance, .. }) = solved else { return surface };
+    Surface { kinetic_friction, tangent_speed, rolling_resistance, ..surface }
 }
 
 /// Constraint of one contact, with everything a sweep needs.
@@ -285,6 +299,13 @@ impl ContactConstraint {
             turn_of_arm(self.flags & ROUND_A, state_a.delta_rotation.into()),
             turn_of_arm(self.flags & ROUND_B, state_b.delta_rotation.into()),
         ]
+    }
+
+    /// Takes over friction and restitution that the scene's rule has returned.
+    #[inline]
+    pub fn follow(&mut self, solved: &RuleContact) {
+        self.friction = solved.friction;
+        self.rebound.restitution = solved.restitution;
     }
 
     /// Refers the constraint to shares of its bodies ([`Splits`]), whose mass is that of the body over their number.

@@ -41,6 +41,8 @@ pub const SLEEP: u32 = 2048;
 pub const MATERIAL_PAIRS: u32 = 4096;
 /// [`Params::switches`]: contacts of some materials have springs of their own ([`Params::springs`]).
 pub const MATERIAL_SPRINGS: u32 = 8192;
+/// [`Params::switches`]: the scene has a rule about contacts.
+pub const RULED: u32 = 16384;
 /// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
 

@@ -120,8 +120,8 @@ impl WorldBatch {
     /// ```
     ///
     /// # Errors
-    /// There is no such slot, or the scene is not valid; on the GPU also: its settings need other stages than those of
-    /// the other worlds, or it does not fit the device. Then nothing has changed.
+    /// There is no such slot, or the scene is not valid; on the GPU also: its settings or its contact rule need other
+    /// stages than those of the other worlds, or it does not fit the device. Then nothing has changed.
     pub fn replace(&mut self, world: usize, scene: &Scene) -> Result<(), WorldError> {
         if world >= self.count() {
             return self.check(world);
@@ -146,9 +146,11 @@ impl WorldBatch {
     /// # Errors
     /// There is no such world, or the device is lost; then nothing has changed.
     pub fn leave_empty(&mut self, world: usize) -> Result<(), WorldError> {
-        let settings = self.compiled(world).map(|compiled| compiled.settings);
         self.check(world)?;
-        self.replace(world, &Scene { settings: settings.unwrap_or_default(), ..Scene::new("empty") })?;
+        let kept =
+            self.compiled(world).map(|Compiled { settings, contact_rule, .. }| (*settings, contact_rule.clone()));
+        let (settings, contact_rule) = kept.unwrap_or_default();
+        self.replace(world, &Scene { settings, contact_rule, ..Scene::new("empty") })?;
         self.empty[world] = true;
         Ok(())
     }

@@ -14,6 +14,7 @@ use drystone::low_level::scene::check::has_spring;
 use drystone::low_level::scene::{StartCondition, TimedAction, TimedCommand};
 use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mixing, Mode, Scene, Settings, Shape, ViewBox};
 use drystone::{Command, Joint, JointCommand, JointKind, Material, Motor, Spring};
+use drystone_rules::contact_rule;
 use drystone_scenes::file::{self, FileError, FileErrorKind};
 use drystone_scenes::random::SplitMix;
 use glam::Vec2;
@@ -214,6 +215,9 @@ fn every_key_is_read() {
         emitters: vec![],
         timeline: vec![],
         view: Some(ViewBox { min: Vec2::new(-8.0, -1.5), max: Vec2::new(8.0, 7.5) }),
+        contact_rule: Some(
+            contact_rule("fn rule(contact: RuleContact) -> RuleContact {\n    return contact;\n}\n").unwrap(),
+        ),
     };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_RON, "everything.ron").as_ref(), Ok(&expected));

@@ -8,11 +8,11 @@ use crate::cpu::{ConstraintSet, ContactTables};
 use crate::lanes::{WIDTH, dispatch};
 use crate::scene::Compiled;
 use crate::stages::color::split::{Hub, Splits};
-use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
+use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface, surface_by_rule};
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
-    BOUNCES, BodyData, BodyState, COLOR_COUNT, Contact, Counters, Manifold, OVERFLOW_COLOR, Params, SLEEP, SURFACES,
-    ShapeData, Surface,
+    BOUNCES, BodyData, BodyState, COLOR_COUNT, Contact, Counters, Manifold, OVERFLOW_COLOR, Params, RuleContact, SLEEP,
+    SURFACES, ShapeData, Surface,
 };
 
 /// Minimum number of contacts of a task.
@@ -37,13 +37,13 @@ pub fn prepare(
     scratch: &mut PrepareScratch,
 ) {
     let Compiled { params, bodies, shapes, .. } = compiled;
-    let ContactTables { contacts, manifolds, .. } = current;
+    let ContactTables { contacts, manifolds, ruled, .. } = current;
     let ConstraintSet { slots, splits, constraints, surfaces, .. } = solver;
     let bounces = params.switches & BOUNCES != 0;
     constraints.build(counters, splits.len(), bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
-    let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, splits };
+    let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, ruled, splits };
     if threads.count() == 1 {
         prepare_alone(&source, counters, constraints, surfaces);
         return;
@@ -241,6 +241,8 @@ pub(crate) struct ConstraintTables<'a> {
     pub states: &'a Rows<BodyState, 4>,
     pub contacts: &'a [Contact],
     pub manifolds: &'a [Manifold],
+    /// Rows that the scene's rule has returned; empty without one.
+    pub ruled: &'a [RuleContact],
     pub splits: &'a Splits,
 }
 
@@ -257,6 +259,9 @@ impl ConstraintTables<'_> {
             if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }
         });
         let mut constraint = prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold);
+        if let Some(solved) = self.ruled.get(index as usize) {
+            constraint.follow(solved);
+        }
         if let Some(split) = split {
             constraint.split(self.splits.shares(split, contact));
         }
@@ -270,7 +275,8 @@ impl ConstraintTables<'_> {
     /// Returns the material parameters of a contact beside friction and restitution.
     pub fn surface(&self, index: u32) -> Surface {
         let contact = &self.contacts[index as usize];
-        prepare_surface(self.params, self.shapes_of(contact), contact)
+        let surface = prepare_surface(self.params, self.shapes_of(contact), contact);
+        surface_by_rule(surface, self.ruled.get(index as usize))
     }
 }
 

@@ -6,7 +6,7 @@
 //! from the same text, so the two cannot differ, and no kernel can reach the rows of another world. Lines keep their
 //! order, so that errors name the right file and line.
 
-use super::{Composed, SourceLine};
+use super::{Composed, OWN_RULE, SourceLine};
 
 /// Uniform of which every world has its own row.
 const PARAMS: &str = "var<uniform> params: Params;";
@@ -23,8 +23,14 @@ impl Composed {
     /// Converts the module for one world into one for many.
     #[must_use]
     pub fn batched(self) -> Self {
-        let text = without_comments(&self.text);
-        let tables = tables(&text);
+        // The rule of a scene has no tables, and may use their names for its own.
+        let is_own = |line: &usize| self.places.get(*line).is_some_and(|place| place.file == OWN_RULE);
+        let first = (0..self.places.len()).find(is_own).unwrap_or(self.places.len());
+        let count = (first..self.places.len()).take_while(is_own).count();
+        let (before, rest) = self.text.split_at(line_start(&self.text, first));
+        let (own, after) = rest.split_at(line_start(rest, count));
+        let parts = [before, after].map(without_comments);
+        let tables: Vec<&str> = parts.iter().flat_map(|part| tables(part)).collect();
         let mut prologue = String::new();
         if !tables.is_empty() {
             let fields: String = tables.iter().map(|name| format!("    {name}: u32,\n")).collect();
@@ -34,14 +40,17 @@ impl Composed {
         }
         prologue.push_str(&format!("@group(3) @binding(0) var<storage, read> {LAYERS}: array<u32>;\n"));
         prologue.push_str("var<private> world_index: u32;\n");
-        let body = indexed(&text, &tables)
-            .replace(PARAMS, "var<storage, read> params: array<Params>;")
-            .replace(COUNTERS, "var<storage, read_write> counters: array<Counters>;")
-            .replace(ENTER, &format!("{ENTER} world_index = world;"));
+        let [before, after] = parts.each_ref().map(|part| {
+            let part = indexed(part, &tables)
+                .replace(PARAMS, "var<storage, read> params: array<Params>;")
+                .replace(COUNTERS, "var<storage, read_write> counters: array<Counters>;")
+                .replace(ENTER, &format!("{ENTER} world_index = world;"));
+            with_layers(&part)
+        });
         let made = (1..=prologue.lines().count()).map(|line| SourceLine { file: "", line });
         let places = made.chain(self.places.iter().copied()).collect();
         let strided = tables.iter().map(|&name| name.to_owned()).collect();
-        Self { text: prologue + &with_layers(&body), places, strided, ..self }
+        Self { text: prologue + &before + own + &after, places, strided, ..self }
     }
 }
 
@@ -50,6 +59,11 @@ fn tables(text: &str) -> Vec<&str> {
     let declared = text.lines().filter_map(|line| line.strip_prefix("@group(0)")?.split_once("var<storage"));
     let named = declared.filter_map(|(_, rest)| rest.split_once('>')?.1.split_once(": array<"));
     named.map(|(name, _)| name.trim()).filter(|name| !SHARED_TABLES.contains(name)).collect()
+}
+
+/// Returns where a line begins, counted from 0; the end if there are fewer.
+fn line_start(text: &str, line: usize) -> usize {
+    text.split_inclusive('\n').take(line).map(str::len).sum()
 }
 
 fn without_comments(text: &str) -> String {

@@ -23,8 +23,8 @@ use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
 use crate::host::{Host, Rewound, WorldEngine, world_verbs};
 use crate::population::{Journal, owner};
 use crate::query::{Answers, Query, QueryBounds};
+use crate::scene::Compiled;
 pub use crate::scene::PartCounts;
-use crate::scene::{Compiled, Settings};
 use crate::snapshot::Snapshot;
 use crate::types::Pose;
 use crate::world_error::WorldError;
@@ -130,8 +130,8 @@ impl PoolCandidate {
 /// Device tables of small worlds that step together. Freed when the last of them is dropped.
 #[derive(Debug)]
 pub struct Pool {
-    /// Settings of one of them; those of the others run the same stages.
-    settings: Settings,
+    /// Tables of one of them; the others run the same stages.
+    first: Compiled,
     slots: Mutex<BatchSlots>,
     /// Smoothed duration of a step, in seconds, as bits.
     seconds: AtomicU64,
@@ -209,7 +209,7 @@ impl Pool {
             One { slots: &mut slots, slot: 0, world_host: &mut world_host }.restore(now)?;
         }
         let pool = Self {
-            settings: world_host.host.compiled.settings,
+            first: world_host.host.compiled.clone(),
             slots: Mutex::new(slots),
             seconds: AtomicU64::new(f64::INFINITY.to_bits()),
         };
@@ -221,7 +221,7 @@ impl Pool {
     /// # Errors
     /// If it does not fit the device beside the others; then nothing is changed.
     pub fn admit(self: &Arc<Self>, candidate: &PoolCandidate) -> Result<Option<PooledWorld>, WorldError> {
-        if !step_alike(&self.settings, &candidate.world_host.host.compiled.settings) {
+        if !step_alike(&self.first, &candidate.world_host.host.compiled) {
             return Ok(None);
         }
         let slots = &mut *self.lock();

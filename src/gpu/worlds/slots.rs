@@ -104,11 +104,17 @@ impl BatchSlots {
         }
         let features = all.iter().map(|compiled| Features::of(compiled)).reduce(Features::and);
         for (index, compiled) in all.iter().enumerate() {
-            if !step_alike(&compiled.settings, &first.settings) {
-                return refuse(format!("the settings of world {index} need other stages than those of world 0"));
+            if !step_alike(compiled, first) {
+                return refuse(format!(
+                    "world {index} needs other stages than world 0: its settings or its contact rule differ"
+                ));
             }
         }
         context.check()?;
+        let kernels = match &first.contact_rule {
+            Some(rule) => Arc::new(Kernels::ruled(kernels, rule)?),
+            None => kernels,
+        };
         let many = kernels.are_for_many();
         let capacity = if many { Capacity::of_many } else { Capacity::first };
         let capacity = all.iter().map(|compiled| capacity(compiled)).reduce(Capacity::and).unwrap_or_default();
@@ -252,11 +258,13 @@ impl BatchSlots {
     }
 }
 
-/// Returns true if worlds with these settings can share dispatches: they run the same stages over the same tables,
-/// independently of their scenes. All other settings are constants of each world.
-pub(super) fn step_alike(one: &Settings, other: &Settings) -> bool {
-    let tables = |settings: &Settings| (settings.sleep, settings.strict, settings.events);
-    tables(one) == tables(other) && plan(one, true, true) == plan(other, true, true)
+/// Returns true if two worlds can share dispatches: they run the same stages over the same tables, with the same contact
+/// rule, independently of their scenes. All other settings are constants of each world.
+pub(super) fn step_alike(one: &Compiled, other: &Compiled) -> bool {
+    let tables = |Settings { sleep, strict, events, .. }: Settings| (sleep, strict, events);
+    tables(one.settings) == tables(other.settings)
+        && plan(&one.settings, true, true) == plan(&other.settings, true, true)
+        && one.contact_rule == other.contact_rule
 }
 
 /// Returns a contact capacity for the first step of the busiest world. Equal worlds are estimated once.

@@ -86,6 +86,9 @@ impl Compiled {
             hash = hash.bytes(bytemuck::bytes_of(&row));
         }
         hash = hash.bytes(bytemuck::cast_slice(&self.joints.order())).bytes(self.paths_text().as_bytes());
+        if let Some(rule) = &self.contact_rule {
+            hash = hash.bytes(rule.wgsl().as_bytes());
+        }
         hash.bytes(self.settings_text(&params).as_bytes()).0
     }
 

@@ -192,11 +192,14 @@ impl Compiled {
         let mut pairs = pair_friction.as_flattened().iter().zip(pair_kinetic_friction.as_flattened());
         let slips = pairs.any(|(friction, kinetic)| kinetic < friction);
         let slips = slips || shapes.iter().any(|shape| shape.kinetic_friction < shape.friction);
+        // A rule may give any contact each of these.
+        let ruled = self.contact_rule.is_some();
         for (on, bit) in [
-            (bounces, types::BOUNCES),
-            (slips, types::KINETIC_FRICTION),
-            (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
-            (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
+            (ruled, types::RULED),
+            (ruled || bounces, types::BOUNCES),
+            (ruled || slips, types::KINETIC_FRICTION),
+            (ruled || shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
+            (ruled || shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
             (shapes.iter().any(|s| s.kind & types::KINEMATIC_SHAPE != 0), types::MOVING_WALLS),
             (shapes.iter().any(|s| s.kind & types::BULLET_SHAPE != 0), types::BULLETS),
         ] {

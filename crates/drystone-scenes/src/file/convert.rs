@@ -10,9 +10,9 @@ use super::records::{
     BodyRecord, Chain, EmitterRecord, GEOMETRIES, Link, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord,
 };
 use super::timeline_records::timeline;
-use super::values::{BodyRef, Pair, Word};
-use drystone::low_level::scene::Units;
+use super::values::{BodyRef, Lines, Pair, Word};
 use drystone::low_level::scene::check::{MAX_VALUE, MIN_LENGTH, UNIT_TOLERANCE};
+use drystone::low_level::scene::{ContactRule, Units};
 use drystone::low_level::types::split_position;
 use drystone::{
     Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, SceneError, Settings,
@@ -53,12 +53,20 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         materials,
         timeline,
         view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
+        contact_rule: record.contact_rule.map(|Lines(wgsl)| contact_rule(&wgsl)).transpose()?,
     };
     scene.check()?;
     if step.is_none() {
         scene.settings.dt = Units::of(&scene).fitting_dt();
     }
     Ok(scene)
+}
+
+/// Converts the WGSL of a contact rule.
+fn contact_rule(wgsl: &str) -> Result<ContactRule, SceneError> {
+    drystone_rules::contact_rule(wgsl).map_err(|error| {
+        SceneError::new("contact_rule", error.to_string(), "WGSL with fn rule(contact: RuleContact) -> RuleContact")
+    })
 }
 
 /// Converts bodies that are added to a world; the world checks them. Materials that are not known here are given by

@@ -246,6 +246,55 @@ pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) ->
     T::deserialize(deserializer).map(Some)
 }
 
+/// A text of several lines: a string, or a list of its lines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lines(pub String);
+
+impl<'de> Deserialize<'de> for Lines {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LinesVisitor;
+        impl<'de> Visitor<'de> for LinesVisitor {
+            type Value = Lines;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a list of its lines")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Lines(text.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut text = String::new();
+                while let Some(line) = list.next_element::<String>()? {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+                Ok(Lines(text))
+            }
+        }
+        deserializer.deserialize_any(LinesVisitor)
+    }
+}
+
+impl Serialize for Lines {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.strip_suffix('\n') {
+            Some(lines) => serializer.collect_seq(lines.split('\n')),
+            None => serializer.serialize_str(&self.0),
+        }
+    }
+}
+
+impl JsonSchema for Lines {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Lines".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+    }
+}
+
 /// Deserialises an object and nothing else: serde's own records would also accept `[1]` for `{ "radius": 1 }`.
 pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(OnlyObjects(deserializer))

@@ -8,8 +8,8 @@ use super::records::{
     BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, Link, PathRecord, PointField, Polygon, Round, Segment,
     ViewRecord,
 };
-use super::values::{Named, Pair, Place, Word};
-use drystone::low_level::scene::{MAX_VALUE, Units};
+use super::values::{Lines, Named, Pair, Place, Word};
+use drystone::low_level::scene::{ContactRule, MAX_VALUE, Units};
 use drystone::low_level::types::join_position;
 use drystone::{
     Body, Emitter, Field, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, Settings, Shape, Spring,
@@ -52,6 +52,9 @@ pub fn write_json(scene: &Scene) -> String {
     }
     if !scene.timeline.is_empty() {
         entries.push(json_lines("timeline", &out(&scene.timeline)));
+    }
+    if let Some(rule) = &scene.contact_rule {
+        entries.push(format!("\"contact_rule\": {}", json(&lines(rule))));
     }
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
@@ -184,10 +187,15 @@ impl<'a> GivenSettings<'a> {
     }
 }
 
+/// Returns the WGSL of a rule as a file has it.
+fn lines(rule: &ContactRule) -> Lines {
+    Lines(rule.wgsl().to_owned())
+}
+
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 12)?;
+        let mut keys = serializer.serialize_struct("Scene", 13)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
@@ -215,6 +223,9 @@ impl Serialize for Out<'_, Scene> {
         }
         if !scene.timeline.is_empty() {
             keys.serialize_field("timeline", &out(&scene.timeline))?;
+        }
+        if let Some(rule) = &scene.contact_rule {
+            keys.serialize_field("contact_rule", &lines(rule))?;
         }
         keys.end()
     }

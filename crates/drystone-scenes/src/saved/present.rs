@@ -57,6 +57,7 @@ impl SavedWorld {
             fields: self.scene.fields.clone(),
             emitters: population.emitters_left(&compiled, &self.scene.emitters, steps),
             timeline,
+            contact_rule: self.scene.contact_rule.clone(),
         };
         scene.check().map_err(WorldError::from)?;
         Ok(scene)
