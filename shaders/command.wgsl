@@ -31,7 +31,8 @@ fn obey(index: u32) {
         let left = bodies[body].kind == VACANT && commands[index].kind == COMMAND_WAKE;
         let sleeps = bodies[body].kind == DYNAMIC && (status & ASLEEP) != 0u;
         let moves_fixed = bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_TELEPORT;
-        if moves_fixed {
+        let touched = commands[index].kind == COMMAND_WAKE && commands[index].row == WAKE_TOUCHED;
+        if moves_fixed || touched {
             atomicOr(&counters.wake_flags, WAKE_MOVED);
         }
         let is_fixed = moves_fixed || (bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE);

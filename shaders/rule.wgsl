@@ -1,11 +1,10 @@
-// rule: src/stages/rule.rs. Calls the scene's rule for each contact that touches: rule_contacts, after collide, drops
-// contacts; rule_constraints, after prepare, gives the others friction, restitution, ….
+// rule: src/stages/collide/rule.rs. Calls the scene's rule for each contact that touches: rule_contacts, after
+// collide, drops contacts; rule_constraints, after prepare, gives the others friction, restitution, ….
 
 //#import types
 //#import math
 //#import constraint
 //#import material
-//#import rule_contact
 //#import own_rule
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -59,6 +59,7 @@ const COMMAND_ANGULAR_VELOCITY: u32 = 5u;
 const COMMAND_TELEPORT: u32 = 6u;
 const COMMAND_TARGET: u32 = 7u;
 const COMMAND_WAKE: u32 = 8u;
+const WAKE_TOUCHED: u32 = 1u;
 const COMMAND_WAKE_ALL: u32 = 9u;
 const COMMAND_JOINT_GOAL: u32 = 10u;
 const COMMAND_JOINT_MOTOR: u32 = 11u;
@@ -346,6 +347,27 @@ struct Surface {
     tangent_speed: f32,
     rolling_resistance: f32,
     rolling_impulse: f32,
+}
+
+struct RuleContact {
+    normal: vec2<f32>,
+    velocity: vec2<f32>,
+    separation: f32,
+    friction: f32,
+    kinetic_friction: f32,
+    restitution: f32,
+    tangent_speed: f32,
+    rolling_resistance: f32,
+    touches: u32,
+    is_new: u32,
+    material_a: u32,
+    material_b: u32,
+    category_a: u32,
+    category_b: u32,
+    body_a: u32,
+    body_b: u32,
+    shape_a: u32,
+    shape_b: u32,
 }
 
 struct EventData {

@@ -273,18 +273,26 @@ pub(crate) fn wake_bodies(
     bodies: impl IntoIterator<Item = u32>,
     commands: &mut Vec<types::CommandData>,
 ) {
+    wake_with(compiled, bodies, 0, commands);
+}
+
+/// Wakes bodies, where bodies sleep, by commands with this row.
+fn wake_with(
+    compiled: &Compiled,
+    bodies: impl IntoIterator<Item = u32>,
+    row: u32,
+    commands: &mut Vec<types::CommandData>,
+) {
     if compiled.settings.sleep {
-        let wake = |body| types::CommandData { kind: types::COMMAND_WAKE, body, ..types::CommandData::default() };
+        let wake = |body| types::CommandData { kind: types::COMMAND_WAKE, body, row, ..types::CommandData::default() };
         commands.extend(bodies.into_iter().map(wake));
     }
 }
 
-/// Wakes the islands of removed bodies, and the bodies of joints that were added or removed.
+/// Wakes the islands of removed bodies, what touched fixed ones, and the bodies of joints that were added or removed.
 pub(crate) fn wake_affected(compiled: &Compiled, change: &PopulationChange, commands: &mut Vec<types::CommandData>) {
-    wake_bodies(compiled, change.bodies.iter().chain(&change.woken).copied(), commands);
-    if change.fixed {
-        wake_all(compiled, commands);
-    }
+    let row = if change.fixed { types::WAKE_TOUCHED } else { 0 };
+    wake_with(compiled, change.bodies.iter().chain(&change.woken).copied(), row, commands);
 }
 
 /// Sorts commands by body and then by joint; those of one body or joint stay in the order in which they were given.

@@ -140,7 +140,7 @@ pub(crate) struct PopulationChange {
     pub grid: bool,
     /// Joints that were added or removed.
     pub joints: JointChange,
-    /// True if bodies that are not dynamic were removed: sleeping islands may have rested on them.
+    /// True if bodies that are not dynamic, or shapes of theirs, went: sleeping islands may have rested on them.
     pub fixed: bool,
     /// Bodies of joints that were added or removed, and bodies whose properties changed.
     pub woken: BTreeSet<u32>,

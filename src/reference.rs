@@ -16,7 +16,7 @@ use crate::stages::prepare::ContactConstraint;
 use crate::stages::{
     bin, bound, collect_events, collide, color, command, continuous, finalize, integrate_positions,
     integrate_velocities, match_contacts, pair, prepare, prepare_joints, project, project_joints, quarantine,
-    restitution, rule, sleep, solve, solve_joints, store_impulses, wake, warm_start, warm_start_joints,
+    restitution, sleep, solve, solve_joints, store_impulses, wake, warm_start, warm_start_joints,
 };
 use crate::step::{PlannedStage, Stage, plan};
 use crate::tables::Tables;
@@ -207,7 +207,15 @@ impl Reference {
                 tables.counters.recycled = collide::collide(compiled, tables);
                 let Tables { states, contacts, manifolds, .. } = tables;
                 if let Some(own_rule) = &compiled.contact_rule {
-                    rule::rule(own_rule, &compiled.params, &compiled.shapes, states, contacts, manifolds, ruled);
+                    collide::rule::rule(
+                        own_rule,
+                        &compiled.params,
+                        &compiled.shapes,
+                        states,
+                        contacts,
+                        manifolds,
+                        ruled,
+                    );
                 }
             }
             Stage::Wake => wake::wake(compiled, tables),

@@ -1,11 +1,15 @@
 //! Contact rules: a user's law about contacts, in WGSL on the device and as a Rust function on the CPU.
 
+use std::collections::BTreeSet;
+
+use drystone::low_level::gpu::shader::Composer;
 use drystone::low_level::scene::ContactRule;
 use drystone::low_level::types::RuleContact;
 use drystone::low_level::{CpuWorld, GpuWorld};
 use drystone::{Body, EventKind, Filter, Material, Scene, Shape, World, WorldBatch};
 use drystone_rules::contact_rule;
 use drystone_validate::{ValidationOptions, validate};
+use wgpu::naga;
 
 use crate::common::{Backend, near};
 use crate::support::{assert_equal_to_reference, context, cpu, full_hash, hash_of, on_all, pile};
@@ -46,8 +50,9 @@ fn rule(contact: RuleContact) -> RuleContact {
     return solved;
 }";
 
-fn rule(wgsl: &str) -> Option<ContactRule> {
-    Some(contact_rule(wgsl).expect("a valid rule"))
+/// Gives a scene a rule.
+fn rule(scene: &mut Scene, wgsl: &str) {
+    scene.contact_rule = Some(contact_rule(wgsl).expect("a valid rule"));
 }
 
 fn floor() -> Scene {
@@ -71,13 +76,13 @@ fn run(world: &mut World, steps: usize) {
 fn refused_contacts_are_no_contacts() {
     let mut scene = floor();
     (scene.settings.events, scene.settings.continuous) = (true, false);
-    let [ghost, ball] = [2, 1].map(|category| {
+    let [ghost, ball] = [(2, 10.0), (1, 5.0)].map(|(category, x)| {
         let shape = of_category(Shape::half_box(0.5, 0.5), category);
-        scene.add(Body::dynamic(5.0 * f64::from(category) as f32, 1.0).shape(shape))
+        scene.add(Body::dynamic(x, 1.0).shape(shape))
     });
     let mut alone = scene.clone();
     alone.bodies[0].position.y = -1000.0;
-    scene.contact_rule = rule(GHOSTS);
+    rule(&mut scene, GHOSTS);
     for ((name, mut world), (_, mut alone)) in on_all(&scene).into_iter().zip(on_all(&alone)) {
         run(&mut world, 60);
         run(&mut alone, 60);
@@ -99,7 +104,7 @@ fn a_rule_acts_as_the_material_would() {
         ("restitution", "solved.restitution = 0.8;", |material| material.restitution = 0.8),
         ("surface speed", "solved.tangent_speed = 3.0;", |material| material.tangent_speed = 1.5),
         ("rolling", "if max(contact.body_a, contact.body_b) == 2u { solved.rolling_resistance = 0.1; }", |material| {
-            material.rolling_resistance = 0.2
+            material.rolling_resistance = 0.2;
         }),
     ];
     for (what, line, change) in cases {
@@ -112,13 +117,13 @@ fn a_rule_acts_as_the_material_would() {
             scene.add(Body::dynamic(-9.0, 2.0).velocity(4.0, 0.0).shape(ball));
             scene
         };
-        // A speed without effect, so that both worlds have all tables.
         let mut changed = Material::default();
         change(&mut changed);
         let mut by_rule = build(Material::default());
-        by_rule.contact_rule = rule(&format!(
-            "fn rule(contact: RuleContact) -> RuleContact {{ var solved = contact; {line} return solved; }}"
-        ));
+        rule(
+            &mut by_rule,
+            &format!("fn rule(contact: RuleContact) -> RuleContact {{ var solved = contact; {line} return solved; }}"),
+        );
         for backend in BACKENDS {
             let position = |scene: &Scene| {
                 let mut world = backend.world(scene);
@@ -168,7 +173,7 @@ fn a_rule_sees_the_contact() {
 #[test]
 fn engines_of_the_cpu_agree() {
     let mut scene = pile(7, 60);
-    scene.contact_rule = rule("fn rule(contact: RuleContact) -> RuleContact { return contact; }");
+    rule(&mut scene, "fn rule(contact: RuleContact) -> RuleContact { return contact; }");
     let hash = |world: CpuWorld| {
         let mut world = world;
         for _ in 0..120 {
@@ -177,7 +182,7 @@ fn engines_of_the_cpu_agree() {
         full_hash(&world.snapshot())
     };
     let idle = hash(cpu(&scene));
-    scene.contact_rule = rule(MIXED);
+    rule(&mut scene, MIXED);
     let ruled = hash(cpu(&scene));
     assert_ne!(ruled, idle);
     assert_eq!(hash(cpu(&scene).with_threads(3).unwrap().with_sharing_from(0)), ruled);
@@ -192,7 +197,7 @@ fn engines_of_the_cpu_agree() {
 fn the_device_follows_the_reference() {
     let mut scene = pile(11, 40);
     scene.settings.sleep = true;
-    scene.contact_rule = rule(MIXED);
+    rule(&mut scene, MIXED);
     let report = |scene: &Scene| {
         let options = ValidationOptions { steps: 90, ..ValidationOptions::default() };
         validate(context(), scene, options, |_| {}).expect("a run")
@@ -210,7 +215,7 @@ fn batches_have_rules() {
     let scenes: Vec<Scene> = [3, 4, 5]
         .map(|seed| {
             let mut scene = pile(seed, 20);
-            scene.contact_rule = rule(MIXED);
+            rule(&mut scene, MIXED);
             scene
         })
         .into();
@@ -240,7 +245,7 @@ fn batches_have_rules() {
 #[test]
 fn snapshots_know_the_rule() {
     let mut scene = pile(3, 20);
-    scene.contact_rule = rule(MIXED);
+    rule(&mut scene, MIXED);
     for (_, mut world) in on_all(&scene) {
         run(&mut world, 30);
         let before = world.snapshot().unwrap();
@@ -256,8 +261,8 @@ fn snapshots_know_the_rule() {
     assert!(ruled.restore(&plain.snapshot().unwrap()).is_err());
 }
 
-/// WGSL that a device cannot compile is an error that names its line; values that are no numbers, or out of range, do no
-/// harm.
+/// WGSL that a device cannot compile is an error that names its line; values that are no numbers, or out of range, do
+/// no harm.
 #[test]
 fn bad_rules_do_no_harm() {
     let mut scene = pile(3, 20);
@@ -277,11 +282,34 @@ fn bad_rules_do_no_harm() {
         solved.rolling_resistance = -1.0;
         return solved;
     }";
-    scene.contact_rule = rule(wild);
+    rule(&mut scene, wild);
     for (name, mut world) in on_all(&scene) {
         run(&mut world, 60);
         for body in 0..world.compiled().bodies.len() {
             assert!(world.body(body).unwrap().position().is_finite(), "{name}");
         }
     }
+}
+
+/// A name that the kernel has is refused by the check of a rule, and not only where a GPU compiles it.
+#[test]
+fn names_of_the_kernel_are_taken() {
+    let names = |text: &str| -> BTreeSet<String> {
+        let module =
+            naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+        let functions = module.functions.iter().filter_map(|(_, function)| function.name.clone());
+        let tables = module.global_variables.iter().filter_map(|(_, table)| table.name.clone());
+        let constants = module.constants.iter().filter_map(|(_, constant)| constant.name.clone());
+        let types = module.types.iter().filter_map(|(_, of)| of.name.clone());
+        let points = module.entry_points.iter().map(|point| point.name.clone());
+        functions.chain(tables).chain(constants).chain(types).chain(points).collect()
+    };
+    let known = names(ContactRule::PRELUDE);
+    let kernel = Composer::SOLVER.compose("rule").unwrap();
+    for text in [kernel.text().to_owned(), kernel.clone().batched().text().to_owned()] {
+        let free: Vec<_> = names(&text).difference(&known).cloned().collect();
+        assert_eq!(free, ["rule"]);
+    }
+    let error = contact_rule("fn velocity_at() {}\nfn rule(c: RuleContact) -> RuleContact { return c; }").unwrap_err();
+    assert!(error.to_string().contains("velocity_at"), "{error}");
 }

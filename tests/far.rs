@@ -143,3 +143,27 @@ fn a_ray_meets_a_far_body_where_it_is() {
         assert!((distance - 10.05).abs() < 1e-4, "{backend}: {distance}");
     }
 }
+
+/// Joints without a length of their own get that of their bodies, to the last digit also far out. In 32 bits places
+/// there are 1 m apart.
+#[test]
+fn joints_measure_their_length_far_out() {
+    let scene = |at: DVec2| {
+        let mut scene = Scene::new("rods").gravity(0.0, 0.0);
+        let ball = |scene: &mut Scene, x: f64| {
+            scene.add(Body::dynamic(0.0, 0.0).position(at + DVec2::new(x, 0.3)).shape(Shape::circle(0.2)))
+        };
+        let [a, b, c, d] = [0.1, 1.7, 5.2, 8.5].map(|x| ball(&mut scene, x));
+        scene.join(Joint::new(JointKind::Distance { length: None, limits: None, motor: None }, a, b));
+        scene.join(Joint::new(JointKind::Spring { rest_length: None, stiffness: 100.0, damping: 0.0 }, c, d));
+        scene
+    };
+    for ((backend, mut near), (_, mut far)) in on_all(&scene(DVec2::ZERO)).into_iter().zip(on_all(&scene(FAR))) {
+        for _ in 0..60 {
+            near.step().unwrap();
+            far.step().unwrap();
+        }
+        let off = largest_difference(&places(&mut near, DVec2::ZERO), &places(&mut far, FAR));
+        assert!(off < 1e-5, "{backend}: {off} m");
+    }
+}

@@ -21,6 +21,8 @@ const FUSED: &str = "fused";
 const PARITY_COPY: &str = "parity_copy";
 /// Kernels that sweeps run before and after the contacts of hubs.
 const SHARES: &str = "shares";
+/// Kernels that call the rule of a scene, for `collide` and `prepare`.
+const RULE: &str = "rule";
 /// Lines before and after the map in the docs of `low_level`.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
@@ -80,6 +82,7 @@ fn a_stage_is_two_files() {
     assert!(shaders.remove(FUSED), "shaders/{FUSED}.wgsl is gone");
     assert!(shaders.remove(PARITY_COPY), "shaders/{PARITY_COPY}.wgsl is gone");
     assert!(shaders.remove(SHARES), "shaders/{SHARES}.wgsl is gone");
+    assert!(shaders.remove(RULE), "shaders/{RULE}.wgsl is gone");
     assert_eq!(shaders, words(), "shaders");
 }
 
@@ -116,12 +119,13 @@ fn a_stage_is_one_documented_function() {
 const NOT_PLAIN: [&str; 9] =
     ["crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe"];
 /// Shader files used by a single stage, and counted as part of it.
-const OWN_SHADERS: [(&str, &str); 4] = [
+const OWN_SHADERS: [(&str, &str); 6] = [
     ("collide", "hull"),
     ("solve_joints", "joint_sweep"),
     ("bin", "grid"),
     ("restitution", "impact"),
     ("prepare", "material"),
+    ("collide", "rule"),
 ];
 
 /// Returns the reason why a stage of the reference cannot be read beside its kernel; `None` if it can.
@@ -182,7 +186,7 @@ fn the_engine_has_stages_of_the_same_names() {
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
     let mut expected = words();
-    expected.extend([SCAN, QUERY, REGION, FUSED, PARITY_COPY, SHARES].map(str::to_owned));
+    expected.extend([SCAN, QUERY, REGION, FUSED, PARITY_COPY, SHARES, RULE].map(str::to_owned));
     assert_eq!(compiled, expected);
     for shader in SHADERS {
         let uses = uses(shader.name);

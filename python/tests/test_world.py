@@ -321,6 +321,24 @@ def test_a_body_gets_other_shapes() -> None:
         made.set_shapes(7, [{"circle": {"radius": 1}}])
 
 
+def test_a_contact_rule_is_wgsl() -> None:
+    scene = falling()
+    scene.more["contact_rule"] = [
+        "fn rule(contact: RuleContact) -> RuleContact {",
+        "    var solved = contact;",
+        "    solved.touches = 0u;",
+        "    return solved;",
+        "}",
+    ]
+    made, plain = world(scene), world(falling())
+    for one in (made, plain):
+        one.step(180)
+    assert made.body("ball").position[1] < -5 < 0 < plain.body("ball").position[1]
+    scene.more["contact_rule"][1] = "    loop {}"
+    with pytest.raises(ValueError, match=r"contact_rule: line 2, column 5: `loop` is not allowed"):
+        world(scene)
+
+
 def test_a_joint_gets_a_motor() -> None:
     scene = ds.Scene("wheel", gravity=(0, 0))
     scene.add(ds.Body.dynamic(0, 0).circle(1).id("wheel"))

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::stages::rule::drop_points;
+use crate::stages::collide::rule::drop_points;
 use crate::types::{Contact, Manifold, POINT_COUNT_MASK, SENSOR};
 
 /// Call of a program about a contact that touches; false lets its shapes pass through each other in this step.

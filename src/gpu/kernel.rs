@@ -203,11 +203,12 @@ impl Kernels {
         Ok(kernels)
     }
 
-    /// Returns kernels with those of a scene's rule.
+    /// Returns kernels with those of a scene's rule, if it has one.
     ///
     /// # Errors
     /// If the WGSL of the rule is not valid.
-    pub fn ruled(others: Arc<Self>, rule: &ContactRule) -> Result<Self, KernelError> {
+    pub fn ruled(others: Arc<Self>, rule: Option<&ContactRule>) -> Result<Arc<Self>, KernelError> {
+        let Some(rule) = rule else { return Ok(others) };
         let kernels = Self {
             device: others.device.clone(),
             patches: others.patches.clone(),
@@ -222,7 +223,7 @@ impl Kernels {
         for name in RULE_KERNELS {
             kernels.fits(name)?;
         }
-        Ok(kernels)
+        Ok(Arc::new(kernels))
     }
 
     /// Returns the owner of a kernel: these, or those that do not depend on a rule.

@@ -57,7 +57,7 @@ macro_rules! shader_sources {
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[ShaderSource] = shader_sources!("":
     "types", "math", "constants", "pose", "rope", "grid", "cells", "joined", "disc", "mass_scale", "outline", "hull", "sweep", "impact", "joint_sweep",
-    "hub", "material", "rule_contact", "own_rule", "prefix_sum", "union_find", "ray", "meeting", "constraint", "manifold_rows",
+    "hub", "material", "own_rule", "rule_names", "prefix_sum", "union_find", "ray", "meeting", "constraint", "manifold_rows",
 );
 
 /// File in whose place the rule of a scene stands.

@@ -3,6 +3,8 @@
 
 use glam::{DVec2, Vec2};
 
+use crate::math::{rotate, rotation};
+
 use super::{Body, Field, Filter, Geometry, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring};
 use crate::types::{join_position, split_position};
 
@@ -197,6 +199,11 @@ impl Body {
     /// Returns the position of the body's origin, m, in double precision.
     pub(crate) fn place(&self) -> DVec2 {
         join_position([self.position, self.position_low])
+    }
+
+    /// Returns the place in the world of a point of the body, m.
+    pub(super) fn place_of(&self, anchor: Vec2) -> DVec2 {
+        self.place() + rotate(rotation(self.angle), anchor).as_dvec2()
     }
 
     /// Returns the body with several more shapes.

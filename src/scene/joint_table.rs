@@ -14,13 +14,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use super::compile::mass::MassProperties;
 use super::joint_rows::{InitialPoses, JointEnds, build_joint};
 use super::joint_trees::{JointTree, find_trees};
 use super::{BodyType, Joint, JointKind, Scene, Settings, Units};
-use crate::math::{rotate, rotation};
 use crate::types::{
     self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH,
     JOINT_OVERFLOW, JOINT_TREES, JOINT_TYPE_SHIFT, JOINT_VACANT, JointRow, JointState, NONE, ROW_COUNT_MASK,
@@ -618,18 +617,23 @@ fn rows_of(joint: &types::JointData) -> Range<usize> {
     first..first + (joint.flags & ROW_COUNT_MASK) as usize
 }
 
+/// Returns the distance of two places, m.
+pub(super) fn distance(a: DVec2, b: DVec2) -> f32 {
+    (b - a).as_vec2().length()
+}
+
 fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds {
     let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
-    let place = |body: Option<usize>, anchor| match body {
-        Some(body) => scene.bodies[body].position + rotate(rotation(scene.bodies[body].angle), anchor),
-        None => anchor,
+    let place = |body: Option<usize>, anchor: Vec2| match body {
+        Some(body) => scene.bodies[body].place_of(anchor),
+        None => anchor.into(),
     };
     let [at_a, at_b] = [place(joint.a, joint.anchor_on_a()), place(Some(joint.b), joint.anchor_b)];
     let distance = match joint.kind {
         JointKind::Pulley { ground_a, ground_b, ratio, .. } => {
-            at_a.distance(ground_a) + ratio * at_b.distance(ground_b)
+            distance(at_a, ground_a.into()) + ratio * distance(at_b, ground_b.into())
         }
-        _ => (at_b - at_a).length(),
+        _ => distance(at_a, at_b),
     };
     let angle = |body: Option<usize>| body.map_or(0.0, |body| scene.bodies[body].angle);
     JointEnds {

@@ -39,8 +39,9 @@ use crate::types::RuleContact;
 ///     return solved;
 /// }";
 /// let call = |contact: RuleContact| {
-///     let is_ghost = contact.category_a != contact.category_b && (contact.category_a | contact.category_b) & GHOST != 0;
-///     RuleContact { touches: if is_ghost { 0 } else { 1 }, ..contact }
+///     let is_one = contact.category_a != contact.category_b;
+///     let is_ghost = is_one && (contact.category_a | contact.category_b) & GHOST != 0;
+///     RuleContact { touches: u32::from(!is_ghost), ..contact }
 /// };
 /// scene.contact_rule = Some(ContactRule::new(wgsl, call));
 ///
@@ -58,11 +59,12 @@ pub struct ContactRule {
 }
 
 impl ContactRule {
-    /// Declarations that the WGSL of a rule can use: `RuleContact`, and the types and functions of the kernels.
+    /// Declarations that the WGSL of a rule can use: `RuleContact`, and the types and functions of the kernels; and
+    /// names that it cannot take, as empty functions.
     pub const PRELUDE: &str = concat!(
         include_str!("../../shaders/types.wgsl"),
         include_str!("../../shaders/math.wgsl"),
-        include_str!("../../shaders/rule_contact.wgsl"),
+        include_str!("../../shaders/rule_names.wgsl"),
     );
 
     /// Creates a rule from its two forms. `wgsl` has a function `rule`, as in the example, and may have functions,
@@ -79,9 +81,9 @@ impl ContactRule {
         &self.wgsl
     }
 
-    /// Returns a contact as it is to be solved, by the Rust function. A result out of range is brought into it: friction,
-    /// restitution and rolling resistance are at least 0, kinetic friction is at most the one at rest, and values that
-    /// are no numbers are those of the argument.
+    /// Returns a contact as it is to be solved, by the Rust function. A result out of range is brought into it:
+    /// friction, restitution and rolling resistance are at least 0, restitution is at most 1, kinetic friction at most
+    /// the one at rest, and values that are no numbers are those of the argument.
     #[must_use]
     pub fn call(&self, contact: RuleContact) -> RuleContact {
         let solved = (self.call)(contact);

@@ -30,6 +30,7 @@
 mod ahead;
 mod boxes;
 pub(crate) mod hull;
+pub mod rule;
 
 use glam::Vec2;
 

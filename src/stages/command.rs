@@ -20,7 +20,8 @@ use crate::types::{
     COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_FIXED, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR,
     COMMAND_JOINT_REFERENCE, COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE,
     COMMAND_WAKE_ALL, CommandData, Counters, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B,
-    JointData, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP, VACANT, WAKE_ALL, WAKE_MOVED, WOKEN,
+    JointData, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP, VACANT, WAKE_ALL, WAKE_MOVED,
+    WAKE_TOUCHED, WOKEN,
 };
 
 /// Executes all commands.
@@ -59,7 +60,7 @@ pub fn obey(
         let left = body.kind == VACANT && command.kind == COMMAND_WAKE;
         wakes = sleeps || left;
         let moves_fixed = body.kind != DYNAMIC && command.kind == COMMAND_TELEPORT;
-        if moves_fixed {
+        if moves_fixed || (command.kind == COMMAND_WAKE && command.row == WAKE_TOUCHED) {
             counters.wake_flags |= WAKE_MOVED;
         }
         // Bodies that touch a fixed body which is awake wake in this step.

@@ -21,8 +21,10 @@ pub const COMMAND_TELEPORT: u32 = 6;
 /// [`CommandData::kind`]: sets the velocities that reach a pose in one step.
 pub const COMMAND_TARGET: u32 = 7;
 /// [`CommandData::kind`]: wakes a body and its island; of a static or kinematic body, what touches it. Also given for
-/// the slot of a removed body: what slept with it wakes.
+/// the slot of a removed body: what slept with it wakes. With [`WAKE_TOUCHED`] also what touched it before it slept.
 pub const COMMAND_WAKE: u32 = 8;
+/// [`CommandData::row`] of [`COMMAND_WAKE`]: the body is fixed or was, and it or one of its shapes is gone.
+pub const WAKE_TOUCHED: u32 = 1;
 /// [`CommandData::kind`]: wakes every body.
 pub const COMMAND_WAKE_ALL: u32 = 9;
 /// [`CommandData::kind`]: sets the goal of a joint's row. This kind and all that follow are for joints.

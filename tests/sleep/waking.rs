@@ -1,6 +1,6 @@
 //! Waking: what wakes an island, and the state in which its bodies wake.
 
-use drystone::{Body, Command, EventKind, Property, Scene, Shape};
+use drystone::{Body, BodyId, Command, EventKind, Property, Scene, Shape, World};
 use glam::Vec2;
 
 use crate::common::{Backend, Sim, between, near};
@@ -13,6 +13,7 @@ on_every_backend!(
     sleeping_and_waking_report_no_events,
     teleports_and_forces_wake,
     a_static_body_that_is_moved_wakes_what_it_touches,
+    a_static_body_that_goes_wakes_what_touched_it,
     all_bodies_are_kept_awake_and_let_sleep_again,
     a_body_has_a_speed_of_its_own_below_which_it_sleeps,
 );
@@ -171,6 +172,46 @@ fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
     // Beside the second stack, and then against it.
     assert_eq!(move_to(&mut sim, 13.0, 2.5)[1..], [2, 2]);
     assert_eq!(move_to(&mut sim, 12.49, 2.5)[1..], [0, 2], "the second stack was touched");
+}
+
+/// Removing a static body or one of its shapes, or putting another body in its place, wakes what lies on it and no more.
+fn a_static_body_that_goes_wakes_what_touched_it(backend: Backend) {
+    type Change = fn(&mut World, BodyId);
+    let shelf = || Shape::half_box(2.0, 0.5);
+    let changes: [(&str, Change); 4] = [
+        ("remove", |world, shelf| world.remove_bodies(&[shelf]).unwrap()),
+        ("remove and add", |world, shelf| {
+            world.remove_bodies(&[shelf]).unwrap();
+            world.add_bodies(&[Body::dynamic(-40.0, 0.0).shape(Shape::circle(0.5))]).unwrap();
+        }),
+        ("replace", |world, shelf| {
+            world.replace_body(shelf, &Body::fixed(-40.0, 0.0).shape(Shape::half_box(1.0, 0.5))).unwrap();
+        }),
+        ("take a shape", |world, shelf| {
+            world.set_shapes(shelf, &[Shape::half_box(0.1, 0.1).offset(0.0, -9.0)]).unwrap();
+        }),
+    ];
+    for (what, change) in changes {
+        let mut scene = world(10.0);
+        for x in [0.0, 10.0, 20.0] {
+            scene.add(Body::fixed(x, 0.0).shape(shelf()));
+        }
+        for x in [0.0, 10.0, 20.0] {
+            stack(&mut scene, x, 2);
+        }
+        for block in &mut scene.bodies[3..] {
+            block.position.y += 0.5;
+        }
+        let mut sim = backend.start(&scene);
+        settle(&mut sim, 6, 120);
+        let id = sim.world().body_id(0).unwrap();
+        change(sim.world(), id);
+        sim.advance(1);
+        let asleep = [asleep(&mut sim, 3..5), asleep(&mut sim, 5..7), asleep(&mut sim, 7..9)];
+        assert_eq!(asleep, [0, 2, 2], "{what}: the first stack has lost its shelf");
+        sim.advance(60);
+        assert!(poses(&mut sim)[3].position[1] < -3.0, "{what}: it hangs in the air");
+    }
 }
 
 fn sleeping_and_waking_report_no_events(backend: Backend) {

@@ -59,6 +59,8 @@ mod replace;
 mod requests;
 #[path = "service/rewind.rs"]
 mod rewind;
+#[path = "service/rules.rs"]
+mod rules;
 #[cfg(feature = "s3")]
 #[path = "service/s3.rs"]
 mod s3;

@@ -1,9 +1,9 @@
 //! Parses a text together with its prelude, and finds the function to compile.
 
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Function, Handle, Module, Span, Type, TypeInner};
 
-use crate::code::Code;
+use crate::code::RuleCode;
 use crate::compile;
 use crate::error::{Position, RuleError};
 use crate::messages;
@@ -55,8 +55,19 @@ impl Source {
 }
 
 /// Parses, validates and compiles `function` of `text`.
-pub(crate) fn compile(prelude: &str, text: &str, function: &str, structure: &str) -> Result<Code, RuleError> {
+pub(crate) fn compile(prelude: &str, text: &str, function: &str, structure: &str) -> Result<RuleCode, RuleError> {
     let source = Source::new(prelude, text);
+    // The front end panics on some faulty texts.
+    let parsed = std::panic::catch_unwind(|| parse(&source));
+    let fault = "the parser fails on this text, expected valid WGSL";
+    let (module, info) = parsed.unwrap_or_else(|_| Err(source.invalid(Span::default(), fault)))?;
+    check_globals(&source, &module)?;
+    let structure_type = find_struct(&source, &module, structure)?;
+    let function = find_function(&source, &module, function, (structure, structure_type))?;
+    compile::compile(&source, &module, &info, function, structure_type)
+}
+
+fn parse(source: &Source) -> Result<(Module, ModuleInfo), RuleError> {
     let module = naga::front::wgsl::parse_str(&source.whole)
         .map_err(|error| source.invalid_at(error.labels().map(|(span, _)| span), messages::parsing(&error)))?;
     let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
@@ -64,10 +75,7 @@ pub(crate) fn compile(prelude: &str, text: &str, function: &str, structure: &str
         let spans: Vec<Span> = error.spans().map(|(span, _)| *span).collect();
         source.invalid_at(spans.into_iter().rev(), messages::validation(&module, error.as_inner()))
     })?;
-    check_globals(&source, &module)?;
-    let structure_type = find_struct(&source, &module, structure)?;
-    let function = find_function(&source, &module, function, (structure, structure_type))?;
-    compile::compile(&source, &module, &info, function, structure_type)
+    Ok((module, info))
 }
 
 /// Refuses all that has a place outside functions. The scan refuses the words already.

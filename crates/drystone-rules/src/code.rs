@@ -6,7 +6,7 @@ pub(crate) type Register = u16;
 /// Operation of an instruction. `n` is the number of components; F, S and U are floats, signed and unsigned integers,
 /// I is both kinds of integers. Booleans are 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
+pub(crate) enum Opcode {
     // Moves.
     Copy,
     Zero,
@@ -63,7 +63,7 @@ pub(crate) enum Op {
     UToFloat,
     FloatToBool,
     IntToBool,
-    // Of all components.
+    // Reductions and vector functions.
     All,
     Any,
     DotF,
@@ -139,7 +139,7 @@ pub(crate) enum Op {
 /// Instruction: writes `n` registers from `target` on, reads registers from `a`, `b` and `c` on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instruction {
-    pub op: Op,
+    pub op: Opcode,
     pub n: u16,
     pub target: Register,
     pub a: Register,
@@ -151,7 +151,7 @@ pub(crate) struct Instruction {
 
 /// Registers that hold consecutive bytes of the argument or the result.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub(crate) struct WordSpan {
     /// First byte.
     pub offset: u32,
     /// First register.
@@ -162,12 +162,12 @@ pub(crate) struct Field {
 
 /// Compiled function.
 #[derive(Debug)]
-pub(crate) struct Code {
+pub(crate) struct RuleCode {
     pub instructions: Vec<Instruction>,
     /// Values of the first registers.
     pub constants: Vec<u32>,
-    pub argument: Vec<Field>,
-    pub result: Vec<Field>,
+    pub argument: Vec<WordSpan>,
+    pub result: Vec<WordSpan>,
     /// Number of registers.
     pub registers: usize,
     /// Length of the struct, bytes.

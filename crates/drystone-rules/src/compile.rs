@@ -1,8 +1,9 @@
 //! Compiles a function of naga's IR to instructions.
 //!
 //! Calls are inlined: WGSL has no recursion. There are no loops, thus all jumps go forward. Expressions are evaluated
-//! where the IR emits them, each into registers of its own. Those that a `let` names keep them until the block ends, all
-//! others until the next assignment. Members of values and arguments of calls are not copied, as values do not change.
+//! where the IR emits them, each into registers of its own. Those that a `let` names keep them until the block ends,
+//! all others until the next assignment. Members of values and arguments of calls are not copied, as values do not
+//! change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,7 @@ use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{Block, Expression, Function, Handle, Module, Span, Statement, SwitchCase, SwitchValue, Type, TypeInner};
 
 use crate::check::Source;
-use crate::code::{Code, Instruction, Op, Register};
+use crate::code::{Instruction, Opcode, Register, RuleCode};
 use crate::error::RuleError;
 use crate::run::MAX_REGISTERS;
 use crate::types::{self, TypeFault};
@@ -32,7 +33,7 @@ pub(crate) enum Operand {
 }
 
 /// State of one inlined call.
-pub(crate) struct Frame<'a> {
+pub(crate) struct CallFrame<'a> {
     pub function: &'a Function,
     pub info: &'a FunctionInfo,
     /// Operands of the expressions so far.
@@ -52,7 +53,7 @@ pub(crate) struct Frame<'a> {
     breaks: Vec<Vec<usize>>,
 }
 
-impl Frame<'_> {
+impl CallFrame<'_> {
     pub(crate) fn span(&self, expression: Handle<Expression>) -> Span {
         self.function.expressions.get_span(expression)
     }
@@ -79,6 +80,8 @@ pub(crate) struct Compiler<'a> {
     /// Largest destination of a jump so far.
     label: usize,
     compiled: HashSet<Handle<Function>>,
+    /// Last place in the text, for limits that are exceeded in the prelude.
+    place: Span,
 }
 
 /// Compiles `function`, and checks that all other functions of the text can be compiled.
@@ -88,7 +91,7 @@ pub(crate) fn compile(
     info: &ModuleInfo,
     function: Handle<Function>,
     structure: Handle<Type>,
-) -> Result<Code, RuleError> {
+) -> Result<RuleCode, RuleError> {
     let mut compiler = Compiler::new(source, module, info);
     let (argument, result) = compiler.root(function)?;
     let mut compiled = std::mem::take(&mut compiler.compiled);
@@ -117,6 +120,7 @@ impl<'a> Compiler<'a> {
             calls: 0,
             label: 0,
             compiled: HashSet::new(),
+            place: Span::default(),
         }
     }
 
@@ -141,22 +145,22 @@ impl<'a> Compiler<'a> {
         argument: Register,
         result: Register,
         span: Span,
-    ) -> Result<Code, RuleError> {
+    ) -> Result<RuleCode, RuleError> {
         let registers = self.constants.len() + usize::from(self.peak);
         let Some(first) = Register::try_from(self.constants.len()).ok().filter(|_| registers <= MAX_REGISTERS) else {
             return Err(self.too_complex(span, "values", MAX_REGISTERS));
         };
-        let place = |register: Register| {
+        let placed = |register: Register| {
             if register & CONSTANT == 0 { register + first } else { register & !CONSTANT }
         };
         for instruction in &mut self.instructions {
-            instruction.target = place(instruction.target);
-            instruction.a = place(instruction.a);
-            instruction.b = place(instruction.b);
-            instruction.c = place(instruction.c);
+            instruction.target = placed(instruction.target);
+            instruction.a = placed(instruction.a);
+            instruction.b = placed(instruction.b);
+            instruction.c = placed(instruction.c);
         }
         let kind = &self.module.types[structure].inner;
-        let mut code = Code {
+        let mut code = RuleCode {
             instructions: self.instructions,
             constants: self.constants,
             argument: Vec::new(),
@@ -164,14 +168,16 @@ impl<'a> Compiler<'a> {
             registers,
             span: kind.size(self.module.to_ctx()) as usize,
         };
+        let place = self.module.types.get_span(structure);
         let fault =
-            |_| self.source.invalid(span, "the struct has members without layout, expected numbers and vectors");
-        types::fields(self.module, kind, 0, &mut place(argument), &mut code.argument).map_err(fault)?;
-        types::fields(self.module, kind, 0, &mut place(result), &mut code.result).map_err(fault)?;
+            |_| self.source.invalid(place, "the struct has members without layout, expected numbers and vectors");
+        types::fields(self.module, kind, 0, &mut placed(argument), &mut code.argument).map_err(fault)?;
+        types::fields(self.module, kind, 0, &mut placed(result), &mut code.result).map_err(fault)?;
         Ok(code)
     }
 
     pub(crate) fn too_complex(&self, span: Span, measure: &'static str, limit: usize) -> RuleError {
+        let span = if self.source.is_in_text(span) { span } else { self.place };
         RuleError::TooComplex { position: self.source.position(span), measure, limit }
     }
 
@@ -193,6 +199,9 @@ impl<'a> Compiler<'a> {
 
     pub(crate) fn count(&mut self, span: Span) -> Result<(), RuleError> {
         self.operations += 1;
+        if self.source.is_in_text(span) {
+            self.place = span;
+        }
         if self.operations > MAX_OPERATIONS {
             return Err(self.too_complex(span, "operations, those of called functions included", MAX_OPERATIONS));
         }
@@ -223,18 +232,18 @@ impl<'a> Compiler<'a> {
         Ok(register)
     }
 
-    pub(crate) fn push(&mut self, op: Op, n: u16, target: Register, [a, b, c]: [Register; 3], immediate: u32) {
+    pub(crate) fn push(&mut self, op: Opcode, n: u16, target: Register, [a, b, c]: [Register; 3], immediate: u32) {
         // Large copies count as several operations.
         self.operations += usize::from(n / 16);
         self.instructions.push(Instruction { op, n, target, a, b, c, immediate });
     }
 
     pub(crate) fn copy(&mut self, target: Register, from: Register, words: u16) {
-        self.push(Op::Copy, words, target, [from, 0, 0], 0);
+        self.push(Opcode::Copy, words, target, [from, 0, 0], 0);
     }
 
     /// Appends a jump and returns its index.
-    fn jump(&mut self, op: Op, a: Register, b: Register) -> usize {
+    fn jump(&mut self, op: Opcode, a: Register, b: Register) -> usize {
         self.push(op, 0, 0, [a, b, 0], 0);
         self.instructions.len() - 1
     }
@@ -250,7 +259,7 @@ impl<'a> Compiler<'a> {
 
     /// True if the next instruction is not reached.
     fn is_unreachable(&self) -> bool {
-        let is_jump = self.instructions.last().is_some_and(|last| last.op == Op::Jump);
+        let is_jump = self.instructions.last().is_some_and(|last| last.op == Opcode::Jump);
         is_jump && self.label < self.instructions.len()
     }
 
@@ -273,7 +282,7 @@ impl<'a> Compiler<'a> {
             result = Some((self.allocate(words, span)?, words));
         }
         let free = self.next;
-        let mut frame = Frame {
+        let mut frame = CallFrame {
             function,
             info: &self.info[handle],
             operands: vec![None; function.expressions.len()],
@@ -300,7 +309,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Allocates local variables and sets their first values.
-    fn locals(&mut self, frame: &mut Frame<'a>) -> Result<(), RuleError> {
+    fn locals(&mut self, frame: &mut CallFrame<'a>) -> Result<(), RuleError> {
         let variables = &frame.function.local_variables;
         for (handle, variable) in variables.iter() {
             let span = variables.get_span(handle);
@@ -315,13 +324,13 @@ impl<'a> Compiler<'a> {
                 }
                 // Variables without a name are those of `&&` and `||`: both branches set them.
                 None if variable.name.is_none() => {}
-                None => self.push(Op::Zero, words, register, [0; 3], 0),
+                None => self.push(Opcode::Zero, words, register, [0; 3], 0),
             }
         }
         Ok(())
     }
 
-    fn block(&mut self, frame: &mut Frame<'a>, block: &'a Block) -> Result<(), RuleError> {
+    fn block(&mut self, frame: &mut CallFrame<'a>, block: &'a Block) -> Result<(), RuleError> {
         let free = self.next;
         let kept = std::mem::replace(&mut frame.kept, free);
         let outer = std::mem::replace(&mut frame.outer_temporaries, frame.temporaries.len());
@@ -336,7 +345,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn statement(&mut self, frame: &mut Frame<'a>, statement: &'a Statement, span: Span) -> Result<(), RuleError> {
+    fn statement(&mut self, frame: &mut CallFrame<'a>, statement: &'a Statement, span: Span) -> Result<(), RuleError> {
         match statement {
             Statement::Emit(range) => {
                 for expression in range.clone() {
@@ -356,7 +365,7 @@ impl<'a> Compiler<'a> {
                 self.switch(frame, selector, cases, span)
             }
             Statement::Break if !frame.breaks.is_empty() => {
-                let jump = self.jump(Op::Jump, 0, 0);
+                let jump = self.jump(Opcode::Jump, 0, 0);
                 frame.breaks.last_mut().into_iter().for_each(|breaks| breaks.push(jump));
                 Ok(())
             }
@@ -365,7 +374,7 @@ impl<'a> Compiler<'a> {
                     let value = self.value(frame, *value)?;
                     self.copy(register, value, words);
                 }
-                let jump = self.jump(Op::Jump, 0, 0);
+                let jump = self.jump(Opcode::Jump, 0, 0);
                 frame.returns.push(jump);
                 Ok(())
             }
@@ -388,18 +397,18 @@ impl<'a> Compiler<'a> {
 
     fn branch(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut CallFrame<'a>,
         condition: Register,
         accept: &'a Block,
         reject: &'a Block,
     ) -> Result<(), RuleError> {
-        let over = self.jump(Op::JumpIfZero, condition, 0);
+        let over = self.jump(Opcode::JumpIfZero, condition, 0);
         self.block(frame, accept)?;
         if reject.is_empty() {
             self.land(&[over]);
             return Ok(());
         }
-        let end = if self.is_unreachable() { None } else { Some(self.jump(Op::Jump, 0, 0)) };
+        let end = if self.is_unreachable() { None } else { Some(self.jump(Opcode::Jump, 0, 0)) };
         self.land(&[over]);
         self.block(frame, reject)?;
         self.land(end.as_slice());
@@ -409,7 +418,7 @@ impl<'a> Compiler<'a> {
     /// Tests of all cases come first, then their bodies.
     fn switch(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut CallFrame<'a>,
         selector: Register,
         cases: &'a [SwitchCase],
         span: Span,
@@ -427,9 +436,9 @@ impl<'a> Compiler<'a> {
                 }
             };
             let value = self.constant(&[value], span)?;
-            entries[index].push(self.jump(Op::JumpIfEqual, selector, value));
+            entries[index].push(self.jump(Opcode::JumpIfEqual, selector, value));
         }
-        let other = self.jump(Op::Jump, 0, 0);
+        let other = self.jump(Opcode::Jump, 0, 0);
         let mut ends = Vec::new();
         match default {
             Some(index) => entries[index].push(other),
@@ -440,7 +449,7 @@ impl<'a> Compiler<'a> {
             self.land(entries);
             self.block(frame, &case.body)?;
             if !case.fall_through && !self.is_unreachable() {
-                ends.push(self.jump(Op::Jump, 0, 0));
+                ends.push(self.jump(Opcode::Jump, 0, 0));
             }
         }
         ends.extend(frame.breaks.pop().unwrap_or_default());
@@ -450,7 +459,7 @@ impl<'a> Compiler<'a> {
 
     fn store(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut CallFrame<'a>,
         pointer: Handle<Expression>,
         value: Handle<Expression>,
         span: Span,
@@ -460,7 +469,7 @@ impl<'a> Compiler<'a> {
         match self.operand(frame, pointer)? {
             Operand::Pointer { base, offset: None } => self.copy(base, value, words),
             Operand::Pointer { base, offset: Some(offset) } => {
-                self.push(Op::StoreAt, words, base, [value, offset, 0], 0);
+                self.push(Opcode::StoreAt, words, base, [value, offset, 0], 0);
             }
             Operand::Value(_) => return Err(self.unsupported(span, "this assignment")),
         }
@@ -469,7 +478,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Keeps the operand of an expression for those that use it.
-    fn record(&mut self, frame: &mut Frame<'a>, expression: Handle<Expression>, operand: Operand) {
+    fn record(&mut self, frame: &mut CallFrame<'a>, expression: Handle<Expression>, operand: Operand) {
         frame.operands[expression.index()] = Some(operand);
         if frame.function.named_expressions.contains_key(&expression) {
             frame.kept = self.next;
@@ -479,7 +488,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Frees the registers of expressions without name after an assignment, which no later statement uses.
-    fn free(&mut self, frame: &mut Frame<'a>) {
+    fn free(&mut self, frame: &mut CallFrame<'a>) {
         for expression in frame.temporaries.drain(frame.outer_temporaries..) {
             frame.operands[expression.index()] = None;
         }
@@ -487,7 +496,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns the operand of an expression that has been emitted, or needs no instruction.
-    pub(crate) fn operand(&mut self, frame: &Frame<'a>, expression: Handle<Expression>) -> Result<Operand, RuleError> {
+    pub(crate) fn operand(
+        &mut self,
+        frame: &CallFrame<'a>,
+        expression: Handle<Expression>,
+    ) -> Result<Operand, RuleError> {
         if let Some(operand) = frame.operands[expression.index()] {
             return Ok(operand);
         }
@@ -505,7 +518,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns the first register of a value.
-    pub(crate) fn value(&mut self, frame: &Frame<'a>, expression: Handle<Expression>) -> Result<Register, RuleError> {
+    pub(crate) fn value(
+        &mut self,
+        frame: &CallFrame<'a>,
+        expression: Handle<Expression>,
+    ) -> Result<Register, RuleError> {
         match self.operand(frame, expression)? {
             Operand::Value(register) => Ok(register),
             Operand::Pointer { .. } => Err(self.unsupported(frame.span(expression), "this pointer")),

@@ -4,7 +4,7 @@ use bytemuck::{Zeroable, bytes_of, bytes_of_mut};
 use drystone::low_level::scene::ContactRule;
 use drystone::low_level::types::RuleContact;
 
-use crate::{Program, RuleError};
+use crate::{RuleError, RuleProgram};
 
 /// Makes a contact rule from WGSL. The text has a function `rule` that takes a `RuleContact` and returns it; it can use
 /// the declarations of [`ContactRule::PRELUDE`] and the language described in the [crate docs](crate).
@@ -37,7 +37,7 @@ use crate::{Program, RuleError};
 ///
 /// Returns the first reason for which the text is refused, with its position.
 pub fn contact_rule(wgsl: &str) -> Result<ContactRule, RuleError> {
-    let program = Program::new(ContactRule::PRELUDE, wgsl, "rule", "RuleContact")?;
+    let program = RuleProgram::new(ContactRule::PRELUDE, wgsl, "rule", "RuleContact")?;
     Ok(ContactRule::new(wgsl, move |contact| {
         let mut solved = RuleContact::zeroed();
         program.call(bytes_of(&contact), bytes_of_mut(&mut solved));

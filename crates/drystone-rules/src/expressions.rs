@@ -5,8 +5,8 @@ use naga::{
     TypeInner, UnaryOperator,
 };
 
-use crate::code::{Op, Register};
-use crate::compile::{Compiler, Frame, Operand};
+use crate::code::{Opcode, Register};
+use crate::compile::{CallFrame, Compiler, Operand};
 use crate::error::RuleError;
 use crate::math::{self, Form};
 use crate::run::MAX_REGISTERS;
@@ -16,7 +16,7 @@ impl<'a> Compiler<'a> {
     /// Appends the instructions of an expression and returns its operand.
     pub(crate) fn expression(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut CallFrame<'a>,
         expression: Handle<Expression>,
     ) -> Result<Operand, RuleError> {
         let span = frame.span(expression);
@@ -51,7 +51,7 @@ impl<'a> Compiler<'a> {
             Expression::Swizzle { size, vector, pattern } => {
                 let vector = self.value(frame, *vector)?;
                 let target = self.allocate(*size as u16, span)?;
-                self.push(Op::Swizzle, *size as u16, target, [vector, 0, 0], packed(*pattern));
+                self.push(Opcode::Swizzle, *size as u16, target, [vector, 0, 0], packed(*pattern));
                 target
             }
             Expression::Unary { op, expr } => self.unary(frame, *op, *expr, span)?,
@@ -59,12 +59,12 @@ impl<'a> Compiler<'a> {
             Expression::Select { condition, accept, reject } => {
                 let n = self.words(kind, span)?;
                 let values = [*reject, *accept, *condition].map(Some);
-                self.lanes(frame, Op::Select, n, values, span)?
+                self.lanes(frame, Opcode::Select, n, values, span)?
             }
             Expression::Relational { fun, argument } => {
                 let op = match fun {
-                    RelationalFunction::All => Op::All,
-                    RelationalFunction::Any => Op::Any,
+                    RelationalFunction::All => Opcode::All,
+                    RelationalFunction::Any => Opcode::Any,
                     _ => return Err(self.unsupported(span, "this built-in function")),
                 };
                 let n = self.words(frame.kind(self.module, *argument), span)?;
@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Type that a value or a pointer has or points to.
-    fn pointee<'b>(&'b self, frame: &'b Frame<'a>, expression: Handle<Expression>) -> &'b TypeInner {
+    fn pointee<'b>(&'b self, frame: &'b CallFrame<'a>, expression: Handle<Expression>) -> &'b TypeInner {
         match frame.kind(self.module, expression) {
             TypeInner::Pointer { base, .. } => &self.module.types[*base].inner,
             other => other,
@@ -144,7 +144,7 @@ impl<'a> Compiler<'a> {
 
     fn access_index(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         base: Handle<Expression>,
         index: u32,
         span: Span,
@@ -159,7 +159,7 @@ impl<'a> Compiler<'a> {
 
     fn access(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         expression: Handle<Expression>,
         base: Handle<Expression>,
         index: Handle<Expression>,
@@ -179,7 +179,7 @@ impl<'a> Compiler<'a> {
         };
         let target = self.allocate(1, span)?;
         let immediate = u32::from(elements.stride) << 16 | (elements.length - 1);
-        self.push(Op::Index, 1, target, [offset, index, 0], immediate);
+        self.push(Opcode::Index, 1, target, [offset, index, 0], immediate);
         let pointer = Operand::Pointer { base, offset: Some(target) };
         if matches!(operand, Operand::Pointer { .. }) {
             return Ok(pointer);
@@ -194,7 +194,7 @@ impl<'a> Compiler<'a> {
         match pointer {
             Operand::Pointer { base, offset: None } => self.copy(target, base, words),
             Operand::Pointer { base, offset: Some(offset) } => {
-                self.push(Op::LoadAt, words, target, [base, offset, 0], 0);
+                self.push(Opcode::LoadAt, words, target, [base, offset, 0], 0);
             }
             Operand::Value(_) => return Err(self.unsupported(span, "this expression")),
         }
@@ -203,15 +203,15 @@ impl<'a> Compiler<'a> {
 
     fn splat(&mut self, value: Register, n: u16, span: Span) -> Result<Register, RuleError> {
         let target = self.allocate(n, span)?;
-        self.push(Op::Splat, n, target, [value, 0, 0], 0);
+        self.push(Opcode::Splat, n, target, [value, 0, 0], 0);
         Ok(target)
     }
 
     /// Appends an operation on each of `n` components. Scalars count as vectors of equal components.
     fn lanes(
         &mut self,
-        frame: &Frame<'a>,
-        op: Op,
+        frame: &CallFrame<'a>,
+        op: Opcode,
         n: u16,
         values: [Option<Handle<Expression>>; 3],
         span: Span,
@@ -231,7 +231,7 @@ impl<'a> Compiler<'a> {
 
     fn scalar_kind(
         &self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         expression: Handle<Expression>,
         span: Span,
     ) -> Result<ScalarKind, RuleError> {
@@ -243,16 +243,16 @@ impl<'a> Compiler<'a> {
 
     fn unary(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         operator: UnaryOperator,
         value: Handle<Expression>,
         span: Span,
     ) -> Result<Register, RuleError> {
         let op = match (operator, self.scalar_kind(frame, value, span)?) {
-            (UnaryOperator::Negate, ScalarKind::Float) => Op::NegF,
-            (UnaryOperator::Negate, _) => Op::NegI,
-            (UnaryOperator::LogicalNot, _) => Op::Not,
-            (UnaryOperator::BitwiseNot, _) => Op::Complement,
+            (UnaryOperator::Negate, ScalarKind::Float) => Opcode::NegF,
+            (UnaryOperator::Negate, _) => Opcode::NegI,
+            (UnaryOperator::LogicalNot, _) => Opcode::Not,
+            (UnaryOperator::BitwiseNot, _) => Opcode::Complement,
         };
         let n = self.words(frame.kind(self.module, value), span)?;
         self.lanes(frame, op, n, [Some(value), None, None], span)
@@ -260,7 +260,7 @@ impl<'a> Compiler<'a> {
 
     fn binary(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         operator: BinaryOperator,
         [left, right]: [Handle<Expression>; 2],
         span: Span,
@@ -276,7 +276,7 @@ impl<'a> Compiler<'a> {
 
     fn conversion(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         value: Handle<Expression>,
         to: ScalarKind,
         width: Option<u8>,
@@ -297,7 +297,7 @@ impl<'a> Compiler<'a> {
 
     fn math(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &CallFrame<'a>,
         function: naga::MathFunction,
         first: Handle<Expression>,
         [second, third, fourth]: [Option<Handle<Expression>>; 3],

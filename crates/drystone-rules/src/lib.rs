@@ -1,8 +1,8 @@
 //! Contact rules: functions that a user writes in WGSL, checked and run on the CPU.
 //!
 //! A rule is a few lines of WGSL that the solver compiles into its kernels on a GPU. The CPU engine runs the same text:
-//! [`Program::new`] parses it, refuses all that could run without end or reach outside the function, and translates it
-//! to a flat list of instructions; [`Program::call`] runs them.
+//! [`RuleProgram::new`] parses it, refuses all that could run without end or reach outside the function, and translates
+//! it to a flat list of instructions; [`RuleProgram::call`] runs them. [`contact_rule`] makes a rule for a scene.
 //!
 //! ```
 //! let prelude = "struct Contact { friction: f32, speed: f32 }";
@@ -12,13 +12,13 @@
 //!         if contact.speed > 0.1 { result.friction *= 0.5; }
 //!         return result;
 //!     }";
-//! let program = drystone_rules::Program::new(prelude, text, "rule", "Contact")?;
+//! let program = drystone_rules::RuleProgram::new(prelude, text, "rule", "Contact")?;
 //! let value: Vec<u8> = [0.8_f32, 2.0].iter().flat_map(|number| number.to_le_bytes()).collect();
 //! let mut result = [0; 8];
 //! program.call(&value, &mut result);
 //! assert_eq!(result[..4], 0.4_f32.to_le_bytes());
 //!
-//! let error = drystone_rules::Program::new(prelude, "fn rule() {\n  loop {}\n}", "rule", "Contact").unwrap_err();
+//! let error = drystone_rules::RuleProgram::new(prelude, "fn rule() {\n  loop {}\n}", "rule", "Contact").unwrap_err();
 //! assert_eq!(error.to_string(), "line 2, column 3: `loop` is not allowed: loops could run without end");
 //! # Ok::<(), drystone_rules::RuleError>(())
 //! ```
@@ -33,6 +33,14 @@
 //! Arithmetic is that of WGSL: integers wrap, `x / 0` is `x` and `x % 0` is 0, shifts use the lowest 5 bits of the
 //! right side, indices are clamped to the array, and conversions of floats to integers are clamped. Floats are
 //! computed in single precision in the order of the text, without fusing; a GPU may differ by rounding.
+//!
+//! # Limits
+//!
+//! All limits are checked before the text runs; they bound stack, memory and time of parser, shader compiler and rule.
+//! A text has at most 4,096 bytes and 64 declarations, nests brackets and blocks 24 deep and has 128 operators in an
+//! expression. Arrays are written `array<T, N>`, with a scalar or vector `T` and a number `N` up to 256; members of
+//! structs are scalars, vectors, arrays, or structs of the prelude. Calls nest 16 deep; a rule runs at most 10,000
+//! operations, those of called functions included, and holds 2,048 numbers at a time.
 
 mod check;
 mod code;
@@ -58,11 +66,11 @@ pub const MAX_TEXT_BYTES: usize = 4096;
 
 /// Checked function of a WGSL text, ready to run. Clones share their instructions.
 #[derive(Clone, Debug)]
-pub struct Program {
-    code: Arc<code::Code>,
+pub struct RuleProgram {
+    code: Arc<code::RuleCode>,
 }
 
-impl Program {
+impl RuleProgram {
     /// Parses and checks `text`.
     ///
     /// `prelude` is trusted WGSL text with the structs, constants and functions that `text` may use. `function` is the

@@ -2,7 +2,7 @@
 
 use naga::{BinaryOperator, MathFunction, ScalarKind};
 
-use crate::code::Op;
+use crate::code::Opcode;
 
 /// Way in which a built-in function uses its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,128 +14,128 @@ pub(crate) enum Form {
 }
 
 /// Returns the operation of an operator on components of `kind`, and true if the sides must be swapped.
-pub(crate) fn binary(operator: BinaryOperator, kind: ScalarKind) -> (Op, bool) {
+pub(crate) fn binary(operator: BinaryOperator, kind: ScalarKind) -> (Opcode, bool) {
     use BinaryOperator as B;
-    let of = |float: Op, signed: Op, unsigned: Op| match kind {
+    let of = |float: Opcode, signed: Opcode, unsigned: Opcode| match kind {
         ScalarKind::Float => float,
         ScalarKind::Sint => signed,
         _ => unsigned,
     };
     let is_swapped = matches!(operator, B::Greater | B::GreaterEqual);
     let op = match operator {
-        B::Add => of(Op::AddF, Op::AddI, Op::AddI),
-        B::Subtract => of(Op::SubF, Op::SubI, Op::SubI),
-        B::Multiply => of(Op::MulF, Op::MulI, Op::MulI),
-        B::Divide => of(Op::DivF, Op::DivS, Op::DivU),
-        B::Modulo => of(Op::RemF, Op::RemS, Op::RemU),
-        B::Equal => of(Op::EqualF, Op::EqualI, Op::EqualI),
-        B::NotEqual => of(Op::NotEqualF, Op::NotEqualI, Op::NotEqualI),
-        B::Less | B::Greater => of(Op::LessF, Op::LessS, Op::LessU),
-        B::LessEqual | B::GreaterEqual => of(Op::LessEqualF, Op::LessEqualS, Op::LessEqualU),
-        B::And | B::LogicalAnd => Op::And,
-        B::InclusiveOr | B::LogicalOr => Op::Or,
-        B::ExclusiveOr => Op::Xor,
-        B::ShiftLeft => Op::ShiftLeft,
-        B::ShiftRight => of(Op::ShiftRightU, Op::ShiftRightS, Op::ShiftRightU),
+        B::Add => of(Opcode::AddF, Opcode::AddI, Opcode::AddI),
+        B::Subtract => of(Opcode::SubF, Opcode::SubI, Opcode::SubI),
+        B::Multiply => of(Opcode::MulF, Opcode::MulI, Opcode::MulI),
+        B::Divide => of(Opcode::DivF, Opcode::DivS, Opcode::DivU),
+        B::Modulo => of(Opcode::RemF, Opcode::RemS, Opcode::RemU),
+        B::Equal => of(Opcode::EqualF, Opcode::EqualI, Opcode::EqualI),
+        B::NotEqual => of(Opcode::NotEqualF, Opcode::NotEqualI, Opcode::NotEqualI),
+        B::Less | B::Greater => of(Opcode::LessF, Opcode::LessS, Opcode::LessU),
+        B::LessEqual | B::GreaterEqual => of(Opcode::LessEqualF, Opcode::LessEqualS, Opcode::LessEqualU),
+        B::And | B::LogicalAnd => Opcode::And,
+        B::InclusiveOr | B::LogicalOr => Opcode::Or,
+        B::ExclusiveOr => Opcode::Xor,
+        B::ShiftLeft => Opcode::ShiftLeft,
+        B::ShiftRight => of(Opcode::ShiftRightU, Opcode::ShiftRightS, Opcode::ShiftRightU),
     };
     (op, is_swapped)
 }
 
 /// Returns the operation that converts components; None if the bits stay.
-pub(crate) fn conversion(from: ScalarKind, to: ScalarKind) -> Option<Op> {
+pub(crate) fn conversion(from: ScalarKind, to: ScalarKind) -> Option<Opcode> {
     use ScalarKind::{Bool, Float, Sint, Uint};
     match (from, to) {
-        (Float, Sint) => Some(Op::FloatToS),
-        (Float, Uint) => Some(Op::FloatToU),
-        (Float, Bool) => Some(Op::FloatToBool),
-        (Sint, Float) => Some(Op::SToFloat),
-        (Uint | Bool, Float) => Some(Op::UToFloat),
-        (Sint | Uint, Bool) => Some(Op::IntToBool),
+        (Float, Sint) => Some(Opcode::FloatToS),
+        (Float, Uint) => Some(Opcode::FloatToU),
+        (Float, Bool) => Some(Opcode::FloatToBool),
+        (Sint, Float) => Some(Opcode::SToFloat),
+        (Uint | Bool, Float) => Some(Opcode::UToFloat),
+        (Sint | Uint, Bool) => Some(Opcode::IntToBool),
         _ => None,
     }
 }
 
 /// Returns the operation of a built-in function; None if rules do not have it.
-pub(crate) fn function(function: MathFunction, kind: ScalarKind) -> Option<(Op, Form)> {
+pub(crate) fn function(function: MathFunction, kind: ScalarKind) -> Option<(Opcode, Form)> {
     use MathFunction as M;
     let whole = match function {
-        M::Dot if kind == ScalarKind::Float => Op::DotF,
-        M::Dot => Op::DotI,
-        M::Cross => Op::Cross,
-        M::Distance => Op::Distance,
-        M::Length => Op::Length,
-        M::Normalize => Op::Normalize,
-        M::FaceForward => Op::FaceForward,
-        M::Reflect => Op::Reflect,
-        M::Refract => Op::Refract,
-        M::InsertBits => Op::InsertBits,
+        M::Dot if kind == ScalarKind::Float => Opcode::DotF,
+        M::Dot => Opcode::DotI,
+        M::Cross => Opcode::Cross,
+        M::Distance => Opcode::Distance,
+        M::Length => Opcode::Length,
+        M::Normalize => Opcode::Normalize,
+        M::FaceForward => Opcode::FaceForward,
+        M::Reflect => Opcode::Reflect,
+        M::Refract => Opcode::Refract,
+        M::InsertBits => Opcode::InsertBits,
         _ => return common(function, kind).or_else(|| float(function)).map(|op| (op, Form::Lanes)),
     };
     Some((whole, Form::Whole))
 }
 
 /// Operations on components that depend on their kind, and those on integers.
-fn common(function: MathFunction, kind: ScalarKind) -> Option<Op> {
+fn common(function: MathFunction, kind: ScalarKind) -> Option<Opcode> {
     use MathFunction as M;
-    let of = |float: Op, signed: Op, unsigned: Op| match kind {
+    let of = |float: Opcode, signed: Opcode, unsigned: Opcode| match kind {
         ScalarKind::Float => float,
         ScalarKind::Sint => signed,
         _ => unsigned,
     };
     Some(match function {
-        M::Abs => of(Op::AbsF, Op::AbsS, Op::Copy),
-        M::Min => of(Op::MinF, Op::MinS, Op::MinU),
-        M::Max => of(Op::MaxF, Op::MaxS, Op::MaxU),
-        M::Clamp => of(Op::ClampF, Op::ClampS, Op::ClampU),
-        M::Sign if kind != ScalarKind::Uint => of(Op::SignF, Op::SignS, Op::SignS),
-        M::CountTrailingZeros => Op::TrailingZeros,
-        M::CountLeadingZeros => Op::LeadingZeros,
-        M::CountOneBits => Op::OneBits,
-        M::ReverseBits => Op::ReverseBits,
-        M::ExtractBits => of(Op::ExtractU, Op::ExtractS, Op::ExtractU),
-        M::FirstTrailingBit => Op::FirstTrailingBit,
-        M::FirstLeadingBit => of(Op::FirstLeadingBitU, Op::FirstLeadingBitS, Op::FirstLeadingBitU),
+        M::Abs => of(Opcode::AbsF, Opcode::AbsS, Opcode::Copy),
+        M::Min => of(Opcode::MinF, Opcode::MinS, Opcode::MinU),
+        M::Max => of(Opcode::MaxF, Opcode::MaxS, Opcode::MaxU),
+        M::Clamp => of(Opcode::ClampF, Opcode::ClampS, Opcode::ClampU),
+        M::Sign if kind != ScalarKind::Uint => of(Opcode::SignF, Opcode::SignS, Opcode::SignS),
+        M::CountTrailingZeros => Opcode::TrailingZeros,
+        M::CountLeadingZeros => Opcode::LeadingZeros,
+        M::CountOneBits => Opcode::OneBits,
+        M::ReverseBits => Opcode::ReverseBits,
+        M::ExtractBits => of(Opcode::ExtractU, Opcode::ExtractS, Opcode::ExtractU),
+        M::FirstTrailingBit => Opcode::FirstTrailingBit,
+        M::FirstLeadingBit => of(Opcode::FirstLeadingBitU, Opcode::FirstLeadingBitS, Opcode::FirstLeadingBitU),
         _ => return None,
     })
 }
 
 /// Operations on components that are floats.
-fn float(function: MathFunction) -> Option<Op> {
+fn float(function: MathFunction) -> Option<Opcode> {
     use MathFunction as M;
     Some(match function {
-        M::Saturate => Op::Saturate,
-        M::Cos => Op::Cos,
-        M::Cosh => Op::Cosh,
-        M::Sin => Op::Sin,
-        M::Sinh => Op::Sinh,
-        M::Tan => Op::Tan,
-        M::Tanh => Op::Tanh,
-        M::Acos => Op::Acos,
-        M::Asin => Op::Asin,
-        M::Atan => Op::Atan,
-        M::Atan2 => Op::Atan2,
-        M::Asinh => Op::Asinh,
-        M::Acosh => Op::Acosh,
-        M::Atanh => Op::Atanh,
-        M::Radians => Op::Radians,
-        M::Degrees => Op::Degrees,
-        M::Ceil => Op::Ceil,
-        M::Floor => Op::Floor,
-        M::Round => Op::Round,
-        M::Fract => Op::Fract,
-        M::Trunc => Op::Trunc,
-        M::Ldexp => Op::Ldexp,
-        M::Exp => Op::Exp,
-        M::Exp2 => Op::Exp2,
-        M::Log => Op::Log,
-        M::Log2 => Op::Log2,
-        M::Pow => Op::Pow,
-        M::Fma => Op::Fma,
-        M::Mix => Op::Mix,
-        M::Step => Op::Step,
-        M::SmoothStep => Op::SmoothStep,
-        M::Sqrt => Op::Sqrt,
-        M::InverseSqrt => Op::InverseSqrt,
+        M::Saturate => Opcode::Saturate,
+        M::Cos => Opcode::Cos,
+        M::Cosh => Opcode::Cosh,
+        M::Sin => Opcode::Sin,
+        M::Sinh => Opcode::Sinh,
+        M::Tan => Opcode::Tan,
+        M::Tanh => Opcode::Tanh,
+        M::Acos => Opcode::Acos,
+        M::Asin => Opcode::Asin,
+        M::Atan => Opcode::Atan,
+        M::Atan2 => Opcode::Atan2,
+        M::Asinh => Opcode::Asinh,
+        M::Acosh => Opcode::Acosh,
+        M::Atanh => Opcode::Atanh,
+        M::Radians => Opcode::Radians,
+        M::Degrees => Opcode::Degrees,
+        M::Ceil => Opcode::Ceil,
+        M::Floor => Opcode::Floor,
+        M::Round => Opcode::Round,
+        M::Fract => Opcode::Fract,
+        M::Trunc => Opcode::Trunc,
+        M::Ldexp => Opcode::Ldexp,
+        M::Exp => Opcode::Exp,
+        M::Exp2 => Opcode::Exp2,
+        M::Log => Opcode::Log,
+        M::Log2 => Opcode::Log2,
+        M::Pow => Opcode::Pow,
+        M::Fma => Opcode::Fma,
+        M::Mix => Opcode::Mix,
+        M::Step => Opcode::Step,
+        M::SmoothStep => Opcode::SmoothStep,
+        M::Sqrt => Opcode::Sqrt,
+        M::InverseSqrt => Opcode::InverseSqrt,
         _ => return None,
     })
 }

@@ -9,8 +9,18 @@ use naga::{Handle, Module, Type, TypeInner};
 
 /// Returns the parser's message with its notes, which list the expected types.
 pub(crate) fn parsing(error: &ParseError) -> String {
-    let notes: Vec<&str> = error.notes().collect();
-    if notes.is_empty() { error.message().to_owned() } else { format!("{}; {}", error.message(), notes.join(", ")) }
+    // Types that rules do not have.
+    let is_other = |kind: &str| ["Abstract", "f16", "f64", "i64", "u64"].iter().any(|other| kind.contains(other));
+    let (mut notes, mut types) = (String::new(), Vec::new());
+    for note in error.notes() {
+        match note.strip_prefix("allowed type: ") {
+            Some(kind) if is_other(kind) => {}
+            Some(kind) => types.push(kind),
+            None => notes = format!("{notes}; {note}"),
+        }
+    }
+    let space = if types.is_empty() { "" } else { " " };
+    format!("{}{notes}{space}{}", error.message(), types.join(", "))
 }
 
 /// Returns the message for a fault that the validator found.

@@ -1,13 +1,13 @@
 //! Runs the instructions of a compiled rule.
 
-use crate::code::{Code, Instruction, Op, Register};
+use crate::code::{Instruction, Opcode, Register, RuleCode};
 use crate::numbers as f;
 
 /// Largest number of registers of a rule. They are on the stack: 8 KiB.
 pub(crate) const MAX_REGISTERS: usize = 2048;
 
 /// Runs `code` on `value` and writes `result`. Bytes missing in `value` are 0.
-pub(crate) fn call(code: &Code, value: &[u8], result: &mut [u8]) {
+pub(crate) fn call(code: &RuleCode, value: &[u8], result: &mut [u8]) {
     match code.registers {
         0..=64 => call_in::<64>(code, value, result),
         65..=256 => call_in::<256>(code, value, result),
@@ -15,7 +15,7 @@ pub(crate) fn call(code: &Code, value: &[u8], result: &mut [u8]) {
     }
 }
 
-fn call_in<const N: usize>(code: &Code, value: &[u8], result: &mut [u8]) {
+fn call_in<const N: usize>(code: &RuleCode, value: &[u8], result: &mut [u8]) {
     let mut registers = Registers([0; N]);
     for (register, constant) in registers.0.iter_mut().zip(&code.constants) {
         *register = *constant;
@@ -68,9 +68,9 @@ impl<const N: usize> Registers<N> {
         while let Some(instruction) = instructions.get(at) {
             at += 1;
             let jumps = match instruction.op {
-                Op::Jump => true,
-                Op::JumpIfZero => self.get(instruction.a) == 0,
-                Op::JumpIfEqual => self.get(instruction.a) == self.get(instruction.b),
+                Opcode::Jump => true,
+                Opcode::JumpIfZero => self.get(instruction.a) == 0,
+                Opcode::JumpIfEqual => self.get(instruction.a) == self.get(instruction.b),
                 _ => {
                     self.step(instruction);
                     false
@@ -86,48 +86,54 @@ impl<const N: usize> Registers<N> {
     #[inline(always)]
     fn step(&mut self, i: &Instruction) {
         match i.op {
-            Op::AddF => self.floats2(i, |a, b| a + b),
-            Op::SubF => self.floats2(i, |a, b| a - b),
-            Op::MulF => self.floats2(i, |a, b| a * b),
-            Op::DivF => self.floats2(i, |a, b| a / b),
-            Op::RemF => self.floats2(i, |a, b| a % b),
-            Op::NegF => self.floats1(i, |a| -a),
-            Op::MinF => self.floats2(i, f32::min),
-            Op::MaxF => self.floats2(i, f32::max),
-            Op::ClampF => self.floats3(i, |a, low, high| a.max(low).min(high)),
-            Op::AbsF => self.floats1(i, f32::abs),
-            Op::Sqrt => self.floats1(i, f32::sqrt),
-            Op::Fma => self.floats3(i, f32::mul_add),
-            Op::Mix => self.floats3(i, |a, b, t| a * (1.0 - t) + b * t),
-            Op::EqualF => self.compare_floats(i, |a, b| a == b),
-            Op::NotEqualF => self.compare_floats(i, |a, b| a != b),
-            Op::LessF => self.compare_floats(i, |a, b| a < b),
-            Op::LessEqualF => self.compare_floats(i, |a, b| a <= b),
-            Op::Select => self.words3(i, |reject, accept, condition| if condition == 0 { reject } else { accept }),
-            Op::Copy | Op::Zero | Op::Splat | Op::Swizzle | Op::Index | Op::LoadAt | Op::StoreAt => self.moves(i),
-            Op::DotF => self.set(i.target, self.dot(i.a, i.b, i.n).to_bits()),
-            Op::Length => self.set(i.target, self.length(i.a, i.n).to_bits()),
-            Op::Normalize => self.normalize(i),
+            Opcode::AddF => self.floats2(i, |a, b| a + b),
+            Opcode::SubF => self.floats2(i, |a, b| a - b),
+            Opcode::MulF => self.floats2(i, |a, b| a * b),
+            Opcode::DivF => self.floats2(i, |a, b| a / b),
+            Opcode::RemF => self.floats2(i, |a, b| a % b),
+            Opcode::NegF => self.floats1(i, |a| -a),
+            Opcode::MinF => self.floats2(i, f32::min),
+            Opcode::MaxF => self.floats2(i, f32::max),
+            Opcode::ClampF => self.floats3(i, |a, low, high| a.max(low).min(high)),
+            Opcode::AbsF => self.floats1(i, f32::abs),
+            Opcode::Sqrt => self.floats1(i, f32::sqrt),
+            Opcode::Fma => self.floats3(i, f32::mul_add),
+            Opcode::Mix => self.floats3(i, |a, b, t| a * (1.0 - t) + b * t),
+            Opcode::EqualF => self.compare_floats(i, |a, b| a == b),
+            Opcode::NotEqualF => self.compare_floats(i, |a, b| a != b),
+            Opcode::LessF => self.compare_floats(i, |a, b| a < b),
+            Opcode::LessEqualF => self.compare_floats(i, |a, b| a <= b),
+            Opcode::Select => self.words3(i, |reject, accept, condition| if condition == 0 { reject } else { accept }),
+            Opcode::Copy
+            | Opcode::Zero
+            | Opcode::Splat
+            | Opcode::Swizzle
+            | Opcode::Index
+            | Opcode::LoadAt
+            | Opcode::StoreAt => self.moves(i),
+            Opcode::DotF => self.set(i.target, self.dot(i.a, i.b, i.n).to_bits()),
+            Opcode::Length => self.set(i.target, self.length(i.a, i.n).to_bits()),
+            Opcode::Normalize => self.normalize(i),
             _ => self.rare(i),
         }
     }
 
     fn moves(&mut self, i: &Instruction) {
         match i.op {
-            Op::Copy => (0..i.n).for_each(|k| self.set(i.target + k, self.get(i.a + k))),
-            Op::Zero => (0..i.n).for_each(|k| self.set(i.target + k, 0)),
-            Op::Splat => (0..i.n).for_each(|k| self.set(i.target + k, self.get(i.a))),
-            Op::Swizzle => {
+            Opcode::Copy => (0..i.n).for_each(|k| self.set(i.target + k, self.get(i.a + k))),
+            Opcode::Zero => (0..i.n).for_each(|k| self.set(i.target + k, 0)),
+            Opcode::Splat => (0..i.n).for_each(|k| self.set(i.target + k, self.get(i.a))),
+            Opcode::Swizzle => {
                 for k in 0..i.n.min(4) {
                     let component = Register::from(i.immediate.to_le_bytes()[usize::from(k)]);
                     self.set(i.target + k, self.get(i.a + component));
                 }
             }
-            Op::Index => {
+            Opcode::Index => {
                 let index = self.get(i.b).min(i.immediate & 0xffff);
                 self.set(i.target, self.get(i.a) + index * (i.immediate >> 16));
             }
-            Op::LoadAt => {
+            Opcode::LoadAt => {
                 let from = i.a.wrapping_add(self.offset(i.b));
                 (0..i.n).for_each(|k| self.set(i.target + k, self.get(from.wrapping_add(k))));
             }
@@ -141,129 +147,129 @@ impl<const N: usize> Registers<N> {
     #[inline(never)]
     fn rare(&mut self, i: &Instruction) {
         match i.op {
-            Op::NegI => self.words1(i, u32::wrapping_neg),
-            Op::Complement => self.words1(i, |a| !a),
-            Op::Not => self.words1(i, |a| a ^ 1),
-            Op::AddI => self.words2(i, u32::wrapping_add),
-            Op::SubI => self.words2(i, u32::wrapping_sub),
-            Op::MulI => self.words2(i, u32::wrapping_mul),
-            Op::DivS => self.signed2(i, |a, b| if b == 0 { a } else { a.wrapping_div(b) }),
-            Op::DivU => self.words2(i, |a, b| a.checked_div(b).unwrap_or(a)),
-            Op::RemS => self.signed2(i, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
-            Op::RemU => self.words2(i, |a, b| a.checked_rem(b).unwrap_or(0)),
-            Op::And => self.words2(i, |a, b| a & b),
-            Op::Or => self.words2(i, |a, b| a | b),
-            Op::Xor => self.words2(i, |a, b| a ^ b),
-            Op::ShiftLeft => self.words2(i, u32::wrapping_shl),
-            Op::ShiftRightS => self.words2(i, |a, b| a.cast_signed().wrapping_shr(b).cast_unsigned()),
-            Op::ShiftRightU => self.words2(i, u32::wrapping_shr),
-            Op::EqualI => self.words2(i, |a, b| u32::from(a == b)),
-            Op::NotEqualI => self.words2(i, |a, b| u32::from(a != b)),
-            Op::LessS => self.words2(i, |a, b| u32::from(a.cast_signed() < b.cast_signed())),
-            Op::LessEqualS => self.words2(i, |a, b| u32::from(a.cast_signed() <= b.cast_signed())),
-            Op::LessU => self.words2(i, |a, b| u32::from(a < b)),
-            Op::LessEqualU => self.words2(i, |a, b| u32::from(a <= b)),
-            Op::FloatToS => self.words1(i, |a| f::to_signed(f32::from_bits(a)).cast_unsigned()),
-            Op::FloatToU => self.words1(i, |a| f::to_unsigned(f32::from_bits(a))),
-            Op::SToFloat => self.words1(i, |a| (a.cast_signed() as f32).to_bits()),
-            Op::UToFloat => self.words1(i, |a| (a as f32).to_bits()),
-            Op::FloatToBool => self.words1(i, |a| u32::from(f32::from_bits(a) != 0.0)),
-            Op::IntToBool => self.words1(i, |a| u32::from(a != 0)),
-            Op::AbsS => self.words1(i, |a| a.cast_signed().wrapping_abs().cast_unsigned()),
-            Op::MinS => self.signed2(i, i32::min),
-            Op::MinU => self.words2(i, u32::min),
-            Op::MaxS => self.signed2(i, i32::max),
-            Op::MaxU => self.words2(i, u32::max),
-            Op::ClampS => self.words3(i, |a, low, high| {
+            Opcode::NegI => self.words1(i, u32::wrapping_neg),
+            Opcode::Complement => self.words1(i, |a| !a),
+            Opcode::Not => self.words1(i, |a| a ^ 1),
+            Opcode::AddI => self.words2(i, u32::wrapping_add),
+            Opcode::SubI => self.words2(i, u32::wrapping_sub),
+            Opcode::MulI => self.words2(i, u32::wrapping_mul),
+            Opcode::DivS => self.signed2(i, |a, b| if b == 0 { a } else { a.wrapping_div(b) }),
+            Opcode::DivU => self.words2(i, |a, b| a.checked_div(b).unwrap_or(a)),
+            Opcode::RemS => self.signed2(i, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
+            Opcode::RemU => self.words2(i, |a, b| a.checked_rem(b).unwrap_or(0)),
+            Opcode::And => self.words2(i, |a, b| a & b),
+            Opcode::Or => self.words2(i, |a, b| a | b),
+            Opcode::Xor => self.words2(i, |a, b| a ^ b),
+            Opcode::ShiftLeft => self.words2(i, u32::wrapping_shl),
+            Opcode::ShiftRightS => self.words2(i, |a, b| a.cast_signed().wrapping_shr(b).cast_unsigned()),
+            Opcode::ShiftRightU => self.words2(i, u32::wrapping_shr),
+            Opcode::EqualI => self.words2(i, |a, b| u32::from(a == b)),
+            Opcode::NotEqualI => self.words2(i, |a, b| u32::from(a != b)),
+            Opcode::LessS => self.words2(i, |a, b| u32::from(a.cast_signed() < b.cast_signed())),
+            Opcode::LessEqualS => self.words2(i, |a, b| u32::from(a.cast_signed() <= b.cast_signed())),
+            Opcode::LessU => self.words2(i, |a, b| u32::from(a < b)),
+            Opcode::LessEqualU => self.words2(i, |a, b| u32::from(a <= b)),
+            Opcode::FloatToS => self.words1(i, |a| f::to_signed(f32::from_bits(a)).cast_unsigned()),
+            Opcode::FloatToU => self.words1(i, |a| f::to_unsigned(f32::from_bits(a))),
+            Opcode::SToFloat => self.words1(i, |a| (a.cast_signed() as f32).to_bits()),
+            Opcode::UToFloat => self.words1(i, |a| (a as f32).to_bits()),
+            Opcode::FloatToBool => self.words1(i, |a| u32::from(f32::from_bits(a) != 0.0)),
+            Opcode::IntToBool => self.words1(i, |a| u32::from(a != 0)),
+            Opcode::AbsS => self.words1(i, |a| a.cast_signed().wrapping_abs().cast_unsigned()),
+            Opcode::MinS => self.signed2(i, i32::min),
+            Opcode::MinU => self.words2(i, u32::min),
+            Opcode::MaxS => self.signed2(i, i32::max),
+            Opcode::MaxU => self.words2(i, u32::max),
+            Opcode::ClampS => self.words3(i, |a, low, high| {
                 a.cast_signed().max(low.cast_signed()).min(high.cast_signed()).cast_unsigned()
             }),
-            Op::ClampU => self.words3(i, |a, low, high| a.max(low).min(high)),
-            Op::SignS => self.words1(i, |a| a.cast_signed().signum().cast_unsigned()),
+            Opcode::ClampU => self.words3(i, |a, low, high| a.max(low).min(high)),
+            Opcode::SignS => self.words1(i, |a| a.cast_signed().signum().cast_unsigned()),
             _ => self.vectors(i),
         }
     }
 
     fn vectors(&mut self, i: &Instruction) {
         match i.op {
-            Op::All => self.set(i.target, (0..i.n).fold(1, |all, k| all & self.get(i.a + k))),
-            Op::Any => self.set(i.target, (0..i.n).fold(0, |any, k| any | self.get(i.a + k))),
-            Op::DotI => {
+            Opcode::All => self.set(i.target, (0..i.n).fold(1, |all, k| all & self.get(i.a + k))),
+            Opcode::Any => self.set(i.target, (0..i.n).fold(0, |any, k| any | self.get(i.a + k))),
+            Opcode::DotI => {
                 let product = |k| self.get(i.a + k).wrapping_mul(self.get(i.b + k));
                 self.set(i.target, (0..i.n).map(product).fold(0, u32::wrapping_add));
             }
-            Op::Distance => self.distance(i),
-            Op::Cross => self.cross(i),
-            Op::Reflect => self.reflect(i),
-            Op::Refract => self.refract(i),
-            Op::FaceForward => {
+            Opcode::Distance => self.distance(i),
+            Opcode::Cross => self.cross(i),
+            Opcode::Reflect => self.reflect(i),
+            Opcode::Refract => self.refract(i),
+            Opcode::FaceForward => {
                 let is_behind = self.dot(i.b, i.c, i.n) < 0.0;
                 self.floats1(i, |a| if is_behind { a } else { -a });
             }
-            Op::Saturate
-            | Op::SignF
-            | Op::Step
-            | Op::SmoothStep
-            | Op::Radians
-            | Op::Degrees
-            | Op::Ceil
-            | Op::Floor
-            | Op::Round
-            | Op::Fract
-            | Op::Trunc
-            | Op::Ldexp
-            | Op::InverseSqrt => self.simple(i),
-            Op::ExtractS
-            | Op::ExtractU
-            | Op::InsertBits
-            | Op::TrailingZeros
-            | Op::LeadingZeros
-            | Op::OneBits
-            | Op::ReverseBits
-            | Op::FirstTrailingBit
-            | Op::FirstLeadingBitS
-            | Op::FirstLeadingBitU => self.bits(i),
+            Opcode::Saturate
+            | Opcode::SignF
+            | Opcode::Step
+            | Opcode::SmoothStep
+            | Opcode::Radians
+            | Opcode::Degrees
+            | Opcode::Ceil
+            | Opcode::Floor
+            | Opcode::Round
+            | Opcode::Fract
+            | Opcode::Trunc
+            | Opcode::Ldexp
+            | Opcode::InverseSqrt => self.simple(i),
+            Opcode::ExtractS
+            | Opcode::ExtractU
+            | Opcode::InsertBits
+            | Opcode::TrailingZeros
+            | Opcode::LeadingZeros
+            | Opcode::OneBits
+            | Opcode::ReverseBits
+            | Opcode::FirstTrailingBit
+            | Opcode::FirstLeadingBitS
+            | Opcode::FirstLeadingBitU => self.bits(i),
             _ => self.transcendental(i),
         }
     }
 
     fn simple(&mut self, i: &Instruction) {
         match i.op {
-            Op::Saturate => self.floats1(i, f::saturate),
-            Op::SignF => self.floats1(i, f::sign),
-            Op::Step => self.floats2(i, |edge, a| f32::from(u8::from(edge <= a))),
-            Op::SmoothStep => self.floats3(i, f::smooth_step),
-            Op::Radians => self.floats1(i, f32::to_radians),
-            Op::Degrees => self.floats1(i, f32::to_degrees),
-            Op::Ceil => self.floats1(i, f32::ceil),
-            Op::Floor => self.floats1(i, f32::floor),
-            Op::Round => self.floats1(i, f32::round_ties_even),
-            Op::Fract => self.floats1(i, |a| a - a.floor()),
-            Op::Trunc => self.floats1(i, f32::trunc),
-            Op::Ldexp => self.words2(i, |a, b| f::ldexp(f32::from_bits(a), b.cast_signed()).to_bits()),
+            Opcode::Saturate => self.floats1(i, f::saturate),
+            Opcode::SignF => self.floats1(i, f::sign),
+            Opcode::Step => self.floats2(i, |edge, a| f32::from(u8::from(edge <= a))),
+            Opcode::SmoothStep => self.floats3(i, f::smooth_step),
+            Opcode::Radians => self.floats1(i, f32::to_radians),
+            Opcode::Degrees => self.floats1(i, f32::to_degrees),
+            Opcode::Ceil => self.floats1(i, f32::ceil),
+            Opcode::Floor => self.floats1(i, f32::floor),
+            Opcode::Round => self.floats1(i, f32::round_ties_even),
+            Opcode::Fract => self.floats1(i, |a| a - a.floor()),
+            Opcode::Trunc => self.floats1(i, f32::trunc),
+            Opcode::Ldexp => self.words2(i, |a, b| f::ldexp(f32::from_bits(a), b.cast_signed()).to_bits()),
             _ => self.floats1(i, |a| 1.0 / a.sqrt()),
         }
     }
 
     fn transcendental(&mut self, i: &Instruction) {
         match i.op {
-            Op::Cos => self.floats1(i, f32::cos),
-            Op::Cosh => self.floats1(i, f32::cosh),
-            Op::Sin => self.floats1(i, f32::sin),
-            Op::Sinh => self.floats1(i, f32::sinh),
-            Op::Tan => self.floats1(i, f32::tan),
-            Op::Tanh => self.floats1(i, f32::tanh),
-            Op::Acos => self.floats1(i, f32::acos),
-            Op::Acosh => self.floats1(i, f32::acosh),
-            Op::Asin => self.floats1(i, f32::asin),
-            Op::Asinh => self.floats1(i, f32::asinh),
-            Op::Atan => self.floats1(i, f32::atan),
-            Op::Atanh => self.floats1(i, f32::atanh),
-            Op::Atan2 => self.floats2(i, f32::atan2),
-            Op::Exp => self.floats1(i, f32::exp),
-            Op::Exp2 => self.floats1(i, f32::exp2),
-            Op::Log => self.floats1(i, f32::ln),
-            Op::Log2 => self.floats1(i, f32::log2),
-            Op::Pow => self.floats2(i, f32::powf),
+            Opcode::Cos => self.floats1(i, f32::cos),
+            Opcode::Cosh => self.floats1(i, f32::cosh),
+            Opcode::Sin => self.floats1(i, f32::sin),
+            Opcode::Sinh => self.floats1(i, f32::sinh),
+            Opcode::Tan => self.floats1(i, f32::tan),
+            Opcode::Tanh => self.floats1(i, f32::tanh),
+            Opcode::Acos => self.floats1(i, f32::acos),
+            Opcode::Acosh => self.floats1(i, f32::acosh),
+            Opcode::Asin => self.floats1(i, f32::asin),
+            Opcode::Asinh => self.floats1(i, f32::asinh),
+            Opcode::Atan => self.floats1(i, f32::atan),
+            Opcode::Atanh => self.floats1(i, f32::atanh),
+            Opcode::Atan2 => self.floats2(i, f32::atan2),
+            Opcode::Exp => self.floats1(i, f32::exp),
+            Opcode::Exp2 => self.floats1(i, f32::exp2),
+            Opcode::Log => self.floats1(i, f32::ln),
+            Opcode::Log2 => self.floats1(i, f32::log2),
+            Opcode::Pow => self.floats2(i, f32::powf),
             // All others are in the functions above.
             _ => {}
         }
@@ -271,17 +277,17 @@ impl<const N: usize> Registers<N> {
 
     fn bits(&mut self, i: &Instruction) {
         match i.op {
-            Op::TrailingZeros => self.words1(i, u32::trailing_zeros),
-            Op::LeadingZeros => self.words1(i, u32::leading_zeros),
-            Op::OneBits => self.words1(i, u32::count_ones),
-            Op::ReverseBits => self.words1(i, u32::reverse_bits),
-            Op::ExtractS => self.words3(i, f::extract_signed),
-            Op::ExtractU => self.words3(i, f::extract_unsigned),
-            Op::FirstTrailingBit => self.words1(i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
-            Op::FirstLeadingBitS => {
+            Opcode::TrailingZeros => self.words1(i, u32::trailing_zeros),
+            Opcode::LeadingZeros => self.words1(i, u32::leading_zeros),
+            Opcode::OneBits => self.words1(i, u32::count_ones),
+            Opcode::ReverseBits => self.words1(i, u32::reverse_bits),
+            Opcode::ExtractS => self.words3(i, f::extract_signed),
+            Opcode::ExtractU => self.words3(i, f::extract_unsigned),
+            Opcode::FirstTrailingBit => self.words1(i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
+            Opcode::FirstLeadingBitS => {
                 self.words1(i, |a| f::first_leading_bit((a.cast_signed() ^ (a.cast_signed() >> 31)).cast_unsigned()));
             }
-            Op::FirstLeadingBitU => self.words1(i, f::first_leading_bit),
+            Opcode::FirstLeadingBitU => self.words1(i, f::first_leading_bit),
             // Offset and number of bits follow each other at `c`.
             _ => {
                 let (offset, count) = (self.get(i.c), self.get(i.c + 1));

@@ -26,15 +26,15 @@ enum Kind {
     Symbol(u8),
 }
 
-/// Token of a text.
+/// WgslToken of a text.
 #[derive(Clone, Copy, Debug)]
-struct Token<'a> {
+struct WgslToken<'a> {
     kind: Kind,
     text: &'a str,
     offset: usize,
 }
 
-impl Token<'_> {
+impl WgslToken<'_> {
     fn is(&self, symbol: u8) -> bool {
         self.kind == Kind::Symbol(symbol)
     }
@@ -85,7 +85,7 @@ fn is_hidden_break(character: char) -> bool {
 }
 
 /// Splits a text into tokens, or returns the offset of a character that no token has.
-fn tokens(text: &str) -> Result<Vec<Token<'_>>, usize> {
+fn tokens(text: &str) -> Result<Vec<WgslToken<'_>>, usize> {
     if let Some((offset, _)) = text.char_indices().find(|(_, character)| is_hidden_break(*character)) {
         return Err(offset);
     }
@@ -108,7 +108,7 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, usize> {
                 b'0'..=b'9' => Kind::Number,
                 _ => Kind::Word,
             };
-            tokens.push(Token { kind, text: &text[at..at + length], offset: at });
+            tokens.push(WgslToken { kind, text: &text[at..at + length], offset: at });
             at += length;
         } else {
             return Err(at);
@@ -142,7 +142,7 @@ fn comment_length(rest: &[u8]) -> Option<usize> {
 }
 
 /// Keyword and name of each declaration outside functions.
-fn declarations<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = (&'t Token<'a>, &'t Token<'a>)> {
+fn declarations<'t, 'a>(tokens: &'t [WgslToken<'a>]) -> impl Iterator<Item = (&'t WgslToken<'a>, &'t WgslToken<'a>)> {
     let mut depth = 0_usize;
     tokens.iter().enumerate().filter_map(move |(index, token)| {
         match token.kind {
@@ -162,14 +162,14 @@ fn declarations<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = (&'t To
     })
 }
 
-fn is_variable_name(token: &Token<'_>) -> bool {
+fn is_variable_name(token: &WgslToken<'_>) -> bool {
     token.kind == Kind::Word
         && !matches!(token.text, "private" | "storage" | "uniform" | "workgroup" | "read" | "read_write")
 }
 
 /// Open bracket or block.
 #[derive(Clone, Copy, Default)]
-struct Level {
+struct NestingLevel {
     /// Operators since the last separator.
     operators: usize,
     /// Branches of the `else if` chain.
@@ -178,15 +178,15 @@ struct Level {
 
 struct Scan<'t, 'a> {
     text: &'a str,
-    tokens: &'t [Token<'a>],
+    tokens: &'t [WgslToken<'a>],
 }
 
 impl Scan<'_, '_> {
-    fn position(&self, token: &Token<'_>) -> Position {
+    fn position(&self, token: &WgslToken<'_>) -> Position {
         Position::at(self.text, token.offset)
     }
 
-    fn forbid(&self, token: &Token<'_>, reason: &'static str) -> RuleError {
+    fn forbid(&self, token: &WgslToken<'_>, reason: &'static str) -> RuleError {
         RuleError::Forbidden { position: self.position(token), found: token.text.into(), reason }
     }
 
@@ -212,18 +212,18 @@ impl Scan<'_, '_> {
     }
 
     fn nesting(&self) -> Result<(), RuleError> {
-        let mut levels = vec![Level::default()];
+        let mut levels = vec![NestingLevel::default()];
         for (index, token) in self.tokens.iter().enumerate() {
             let Kind::Symbol(symbol) = token.kind else { continue };
             let level = levels.last_mut().expect("the outermost level stays");
             match symbol {
                 b'{' => {
                     level.operators = 0;
-                    levels.push(Level::default());
+                    levels.push(NestingLevel::default());
                 }
                 b'(' | b'[' => {
                     level.operators += 1;
-                    levels.push(Level::default());
+                    levels.push(NestingLevel::default());
                 }
                 b'}' | b')' | b']' => {
                     if levels.len() > 1 {
@@ -249,7 +249,13 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    fn limit(&self, token: &Token<'_>, measure: &'static str, number: usize, limit: usize) -> Result<(), RuleError> {
+    fn limit(
+        &self,
+        token: &WgslToken<'_>,
+        measure: &'static str,
+        number: usize,
+        limit: usize,
+    ) -> Result<(), RuleError> {
         if number > limit {
             return Err(RuleError::TooComplex { position: self.position(token), measure, limit });
         }

@@ -5,7 +5,7 @@
 
 use naga::{ArraySize, Module, Scalar, ScalarKind, TypeInner};
 
-use crate::code::{Field, Register};
+use crate::code::{Register, WordSpan};
 use crate::run::MAX_REGISTERS;
 
 /// Reason for which the CPU cannot hold a type.
@@ -78,14 +78,14 @@ pub(crate) fn element(module: &Module, kind: &TypeInner) -> Result<Elements, Typ
     }
 }
 
-/// Appends the fields of a type that starts at byte `offset`, in registers from `next` on. Fields that follow each other
-/// are merged. Booleans have no layout.
+/// Appends the fields of a type that starts at byte `offset`, in registers from `next` on. Adjacent fields are merged.
+/// Booleans have no layout.
 pub(crate) fn fields(
     module: &Module,
     kind: &TypeInner,
     offset: u32,
     next: &mut Register,
-    fields_of: &mut Vec<Field>,
+    fields_of: &mut Vec<WordSpan>,
 ) -> Result<(), TypeFault> {
     match kind {
         TypeInner::Scalar(scalar) | TypeInner::Vector { scalar, .. } if scalar.kind == ScalarKind::Bool => {
@@ -115,11 +115,11 @@ pub(crate) fn fields(
     }
 }
 
-fn push(fields: &mut Vec<Field>, offset: u32, next: &mut Register, words: u16) {
+fn push(fields: &mut Vec<WordSpan>, offset: u32, next: &mut Register, words: u16) {
     let register = *next;
     *next += words;
     match fields.last_mut() {
         Some(last) if last.offset + 4 * u32::from(last.words) == offset => last.words += words,
-        _ => fields.push(Field { offset, register, words }),
+        _ => fields.push(WordSpan { offset, register, words }),
     }
 }

@@ -16,6 +16,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("atomic", THREADS),
     ("acceleration_structure", RESOURCE),
     ("binding_array", RESOURCE),
+    ("const_assert", "a rule has no assertions"),
     ("continue", LOOP),
     ("continuing", LOOP),
     ("diagnostic", DIRECTIVE),

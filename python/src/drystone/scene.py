@@ -183,7 +183,8 @@ class Scene:
         self.bodies: list[Body] = []
         self.joints: list[dict[str, Any]] = []
         self.more: dict[str, Any] = {}
-        """Other keys of a scene file: `materials`, `material_pairs`, `emitters`, `timeline`, `fields`, `view`."""
+        """Other keys of a scene file: `materials`, `material_pairs`, `emitters`, `timeline`, `fields`, `view`,
+        `contact_rule`."""
 
     @classmethod
     def load(cls, source: SceneSource) -> Self:

@@ -19,7 +19,6 @@ pub mod project;
 pub mod project_joints;
 pub mod quarantine;
 pub mod restitution;
-pub mod rule;
 pub mod sleep;
 pub mod solve;
 pub mod solve_joints;

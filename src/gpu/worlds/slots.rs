@@ -103,18 +103,12 @@ impl BatchSlots {
             return refuse(format!("{count} worlds are too many: a dispatch has at most {MAX_WORLDS} layers"));
         }
         let features = all.iter().map(|compiled| Features::of(compiled)).reduce(Features::and);
-        for (index, compiled) in all.iter().enumerate() {
-            if !step_alike(compiled, first) {
-                return refuse(format!(
-                    "world {index} needs other stages than world 0: its settings or its contact rule differ"
-                ));
-            }
+        if let Some(odd) = all.iter().position(|compiled| !step_alike(compiled, first)) {
+            let why = "needs other stages than world 0: its settings or its contact rule differ";
+            return refuse(format!("world {odd} {why}"));
         }
         context.check()?;
-        let kernels = match &first.contact_rule {
-            Some(rule) => Arc::new(Kernels::ruled(kernels, rule)?),
-            None => kernels,
-        };
+        let kernels = Kernels::ruled(kernels, first.contact_rule.as_ref())?;
         let many = kernels.are_for_many();
         let capacity = if many { Capacity::of_many } else { Capacity::first };
         let capacity = all.iter().map(|compiled| capacity(compiled)).reduce(Capacity::and).unwrap_or_default();
@@ -258,8 +252,8 @@ impl BatchSlots {
     }
 }
 
-/// Returns true if two worlds can share dispatches: they run the same stages over the same tables, with the same contact
-/// rule, independently of their scenes. All other settings are constants of each world.
+/// Returns true if two worlds can share dispatches: they run the same stages over the same tables, with the same
+/// contact rule, independently of their scenes. All other settings are constants of each world.
 pub(super) fn step_alike(one: &Compiled, other: &Compiled) -> bool {
     let tables = |Settings { sleep, strict, events, .. }: Settings| (sleep, strict, events);
     tables(one.settings) == tables(other.settings)

@@ -2,13 +2,13 @@
 
 use std::fmt::Arguments;
 
-use glam::Vec2;
+use glam::{DVec2, Vec2};
 
 use super::{
     ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, OFFSET, POSITION, Range,
     SceneError, check_direction, show,
 };
-use crate::math::{rotate, rotation};
+use crate::scene::joint_table::distance;
 use crate::scene::{Body, BodyType, Joint, JointKind, Motor, Spring};
 use crate::types::{self, DYNAMIC, VACANT};
 
@@ -37,7 +37,7 @@ pub(crate) trait JointBodies {
     /// Returns true if the body is dynamic, `None` if there is no such body.
     fn moves(&self, body: usize) -> Option<bool>;
     /// Returns the position of a point of the body in the world, m, if it is known.
-    fn place(&self, body: usize, anchor: Vec2) -> Option<Vec2>;
+    fn place(&self, body: usize, anchor: Vec2) -> Option<DVec2>;
 }
 
 /// Bodies of a scene, as it starts.
@@ -50,8 +50,8 @@ impl JointBodies for [Body] {
         self.get(body).map(|body| body.kind == BodyType::Dynamic)
     }
 
-    fn place(&self, body: usize, anchor: Vec2) -> Option<Vec2> {
-        self.get(body).map(|body| body.position + rotate(rotation(body.angle), anchor))
+    fn place(&self, body: usize, anchor: Vec2) -> Option<DVec2> {
+        self.get(body).map(|body| body.place_of(anchor))
     }
 }
 
@@ -65,7 +65,7 @@ impl JointBodies for [types::BodyData] {
         self.get(body).filter(|body| body.kind != VACANT).map(|body| body.kind == DYNAMIC)
     }
 
-    fn place(&self, _: usize, _: Vec2) -> Option<Vec2> {
+    fn place(&self, _: usize, _: Vec2) -> Option<DVec2> {
         None
     }
 }
@@ -211,7 +211,7 @@ fn check_pulley<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argument
         && let (Some(at_a), Some(at_b)) =
             (joint.a.and_then(|a| place(a, joint.anchor_a)), place(joint.b, joint.anchor_b))
     {
-        let rope = at_a.distance(ground_a) + ratio * at_b.distance(ground_b);
+        let rope = distance(at_a, ground_a.into()) + ratio * distance(at_b, ground_b.into());
         if rope < MIN_LENGTH {
             let problem = "is missing, and both anchors start at their ground points";
             return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
@@ -320,11 +320,11 @@ fn check_distance<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argume
         }
         return Ok(());
     }
-    let start = joint.a.map_or(Some(joint.anchor_a), |a| bodies.place(a, joint.anchor_a));
+    let start = joint.a.map_or(Some(joint.anchor_a.into()), |a| bodies.place(a, joint.anchor_a));
     if length.is_none()
         && let (Some(start), Some(end)) = (start, bodies.place(joint.b, joint.anchor_b))
     {
-        let apart = start.distance(end);
+        let apart = distance(start, end);
         if apart < MIN_LENGTH {
             let problem = format!("is missing, and the anchors start {} m apart", show(apart));
             return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));

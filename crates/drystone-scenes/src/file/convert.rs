@@ -10,7 +10,7 @@ use super::records::{
     BodyRecord, Chain, EmitterRecord, GEOMETRIES, Link, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord,
 };
 use super::timeline_records::timeline;
-use super::values::{BodyRef, Lines, Pair, Word};
+use super::values::{BodyRef, Pair, TextLines, Word};
 use drystone::low_level::scene::check::{MAX_VALUE, MIN_LENGTH, UNIT_TOLERANCE};
 use drystone::low_level::scene::{ContactRule, Units};
 use drystone::low_level::types::split_position;
@@ -53,7 +53,7 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         materials,
         timeline,
         view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
-        contact_rule: record.contact_rule.map(|Lines(wgsl)| contact_rule(&wgsl)).transpose()?,
+        contact_rule: record.contact_rule.map(|TextLines(wgsl)| contact_rule(&wgsl)).transpose()?,
     };
     scene.check()?;
     if step.is_none() {

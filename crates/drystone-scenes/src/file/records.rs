@@ -11,7 +11,7 @@ use super::joint_records::JointRecord;
 use super::material_records::{MaterialPairRecord, MaterialRecord, MaterialRef};
 use super::schema;
 use super::timeline_records::TimedCommandRecord;
-use super::values::{Element, Lines, Named, Pair, Place, at_most, given, given_object, object};
+use super::values::{Element, Named, Pair, Place, TextLines, at_most, given, given_object, object};
 use drystone::low_level::constants::DEFAULT_FRICTION;
 use drystone::low_level::scene::check;
 use drystone::low_level::types::{MAX_FIELDS, MAX_MATERIAL_PAIRS, MAX_MATERIALS};
@@ -89,8 +89,8 @@ pub struct SceneRecord {
     /// Your own law about contacts: WGSL with a function `rule`, which is called for each contact in each step and
     /// returns it with another friction, restitution, …, or as none. A text, or a list of its lines.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Lines")]
-    pub contact_rule: Option<Lines>,
+    #[schemars(with = "TextLines")]
+    pub contact_rule: Option<TextLines>,
 }
 
 /// A rectangle that is shown whole.

@@ -248,18 +248,18 @@ pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) ->
 
 /// A text of several lines: a string, or a list of its lines.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lines(pub String);
+pub struct TextLines(pub String);
 
-impl<'de> Deserialize<'de> for Lines {
+impl<'de> Deserialize<'de> for TextLines {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LinesVisitor;
-        impl<'de> Visitor<'de> for LinesVisitor {
-            type Value = Lines;
+        struct TextLinesVisitor;
+        impl<'de> Visitor<'de> for TextLinesVisitor {
+            type Value = TextLines;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text, or a list of its lines")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Lines(text.to_owned()))
+                Ok(TextLines(text.to_owned()))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
                 let mut text = String::new();
@@ -267,14 +267,14 @@ impl<'de> Deserialize<'de> for Lines {
                     text.push_str(&line);
                     text.push('\n');
                 }
-                Ok(Lines(text))
+                Ok(TextLines(text))
             }
         }
-        deserializer.deserialize_any(LinesVisitor)
+        deserializer.deserialize_any(TextLinesVisitor)
     }
 }
 
-impl Serialize for Lines {
+impl Serialize for TextLines {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.strip_suffix('\n') {
             Some(lines) => serializer.collect_seq(lines.split('\n')),
@@ -283,12 +283,12 @@ impl Serialize for Lines {
     }
 }
 
-impl JsonSchema for Lines {
+impl JsonSchema for TextLines {
     fn inline_schema() -> bool {
         true
     }
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Lines".into()
+        "TextLines".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })

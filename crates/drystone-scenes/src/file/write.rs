@@ -8,7 +8,7 @@ use super::records::{
     BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, Link, PathRecord, PointField, Polygon, Round, Segment,
     ViewRecord,
 };
-use super::values::{Lines, Named, Pair, Place, Word};
+use super::values::{Named, Pair, Place, TextLines, Word};
 use drystone::low_level::scene::{ContactRule, MAX_VALUE, Units};
 use drystone::low_level::types::join_position;
 use drystone::{
@@ -188,8 +188,8 @@ impl<'a> GivenSettings<'a> {
 }
 
 /// Returns the WGSL of a rule as a file has it.
-fn lines(rule: &ContactRule) -> Lines {
-    Lines(rule.wgsl().to_owned())
+fn lines(rule: &ContactRule) -> TextLines {
+    TextLines(rule.wgsl().to_owned())
 }
 
 impl Serialize for Out<'_, Scene> {

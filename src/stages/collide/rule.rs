@@ -1,14 +1,14 @@
-//! **rule**: calls the scene's rule for each contact that touches ([`ContactRule`]). A part of `collide`, where it
-//! drops contacts, and of `prepare`, where the others get the friction, restitution, … that it returns.
+//! Calls the scene's rule for each contact that touches ([`ContactRule`]; `shaders/rule.wgsl`): in `collide` it drops
+//! contacts, in `prepare` where the others get the friction, restitution, … that it returns.
 //!
 //! Reads contacts, manifolds, shapes and states; writes contacts and manifolds. The rows that the rule returns are kept
 //! until `prepare`; the device calls it again there.
 
 use glam::Vec2;
 
-use super::prepare::{friction, kinetic_friction, prepare_surface, restitution};
 use crate::math::{cross_scalar, smaller};
 use crate::scene::ContactRule;
+use crate::stages::prepare::{friction, kinetic_friction, prepare_surface, restitution};
 use crate::types::{
     BodyState, CACHED, Contact, IMPACT, Manifold, NONE, POINT_COUNT_MASK, Params, RuleContact, SENSOR, ShapeData,
     TOUCHED, u32_from,
