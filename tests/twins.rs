@@ -461,7 +461,7 @@ fn surfaces_agree_and_a_wrong_one_is_detected() {
     let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
     assert_passed("surfaces", &validate(&context, &surfaces(), options, |_| {}).expect("a run"));
     for (stage, shader, from, to) in [
-        (Stage::Prepare, "prepare", "surface.tangent_speed = shapes", "surface.tangent_speed = 1.01 * shapes"),
+        (Stage::Prepare, "material", "shapes[shape_a].tangent_speed +", "1.01 * shapes[shape_a].tangent_speed +"),
         (Stage::Prepare, "prepare", "acceleration = pushed(", "acceleration = 0.999 * pushed("),
         (Stage::Relax, "solve", "kinetic = surface.kinetic_friction;", "kinetic = 0.9 * surface.kinetic_friction;"),
         (Stage::Relax, "solve", "let most = surface.rolling_resistance", "let most = 0.9 * surface.rolling_resistance"),

@@ -234,7 +234,7 @@ fn incompatible_worlds_are_rejected() {
     assert_eq!(message(&[]), "many worlds: there are none");
     let mut other = scene("large_pyramid:base=3");
     other.settings.substeps = Some(2);
-    let differs = "many worlds: the settings of world 1 need other stages than those of world 0";
+    let differs = "many worlds: world 1 needs other stages than world 0: its settings or its contact rule differ";
     assert_eq!(message(&[scene("large_pyramid:base=3"), other]), differs);
     let mut worlds = together("gpu", &[scene("large_pyramid:base=3")]);
     for error in [

@@ -180,7 +180,7 @@ fn worlds_with_other_stages_are_rejected() {
     others[4].settings.warm_start = false;
     for other in &others {
         let error = worlds.replace(1, other).unwrap_err().to_string();
-        assert_eq!(error, "many worlds: its settings need other stages than those of the batch");
+        assert_eq!(error, "many worlds: it needs other stages than the batch: its settings or its contact rule differ");
     }
     let mut invalid = base.clone();
     invalid.gravity.x = f32::NAN;

@@ -174,7 +174,7 @@ fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
     assert_eq!(move_to(&mut sim, 12.49, 2.5)[1..], [0, 2], "the second stack was touched");
 }
 
-/// Removing a static body or one of its shapes, or putting another body in its place, wakes what lies on it and no more.
+/// Removing a static body or one of its shapes, or putting another body in its place, wakes what lies on it alone.
 fn a_static_body_that_goes_wakes_what_touched_it(backend: Backend) {
     type Change = fn(&mut World, BodyId);
     let shelf = || Shape::half_box(2.0, 0.5);

@@ -12,6 +12,8 @@ mod browser;
 mod client;
 #[path = "web/pull.rs"]
 mod pull;
+#[path = "web/rules.rs"]
+mod rules;
 #[path = "web/run_here.rs"]
 mod run_here;
 #[path = "web/timed.rs"]

@@ -26,7 +26,7 @@ enum Kind {
     Symbol(u8),
 }
 
-/// WgslToken of a text.
+/// Token of a text.
 #[derive(Clone, Copy, Debug)]
 struct WgslToken<'a> {
     kind: Kind,
