@@ -905,6 +905,7 @@ Scene = TypedDict(
     {
         "$schema": "NotRequired[str]",
         "bodies": "NotRequired[Sequence[SceneBody]]",
+        "contact_rule": "NotRequired[Any]",
         "emitters": "NotRequired[Sequence[SceneEmitter]]",
         "fields": "NotRequired[Sequence[SceneField]]",
         "gravity": "NotRequired[Sequence[float]]",
