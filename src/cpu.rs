@@ -51,7 +51,7 @@ use crate::step::{PlannedStage, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     Aabb, Accumulator, BodyMotion, BodyState, Contact, Counters, EventData, FORCE_OVERFLOW, JointFrame, JointState,
-    Manifold, Pose, RuleContact, SleepingContact, Surface, TreeRow,
+    Manifold, Pose, SleepingContact, Surface, TreeRow,
 };
 use crate::world_error::WorldError;
 
@@ -167,8 +167,6 @@ pub struct ContactTables {
     pub contacts: Vec<Contact>,
     /// Manifold of each contact.
     pub manifolds: Vec<Manifold>,
-    /// Row that the scene's rule has returned for each contact in this step; empty without a rule.
-    pub ruled: Vec<RuleContact>,
 }
 
 impl ContactTables {

@@ -187,7 +187,7 @@ impl CpuWorld {
             Stage::MatchContacts => match_contacts(threads, previous.past(), &mut current.contacts),
             _ => {
                 counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current);
-                rule(threads, compiled, &tables.states, current);
+                rule(threads, compiled, &tables.states, current, &mut scratch.prepare.ruled);
             }
         }
         Ok(())

@@ -91,10 +91,11 @@ impl CpuWorld {
             Schedule::Serial => Ok(first + 1),
             Schedule::IslandBatches => {
                 let Self { threads, bodies, current, solver: ConstraintSet { splits, .. }, scheduling, .. } = self;
-                let Self { counters, times, .. } = self;
+                let Self { counters, times, scratch, .. } = self;
                 let compiled = &self.host.compiled;
                 let BodyTables { poses, states, accumulators, .. } = bodies;
-                let ContactTables { contacts, manifolds, ruled, .. } = current;
+                let ContactTables { contacts, manifolds, .. } = current;
+                let ruled = &scratch.prepare.ruled;
                 let given = islands::SolverTables { compiled, poses, states, accumulators, ruled, splits };
                 let ops = &self.plan[solver.clone()];
                 scheduling.island_batches.run(threads, ops, given, contacts, manifolds, counters, times);

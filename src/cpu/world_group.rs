@@ -186,7 +186,8 @@ impl WorldGroup {
         for &Member { index, first: [body, ..], .. } in &*members {
             let world = &*worlds[index].0;
             let Compiled { params, bodies, shapes, .. } = &world.host.compiled;
-            let ContactTables { contacts, manifolds, ruled, .. } = &world.current;
+            let ContactTables { contacts, manifolds, .. } = &world.current;
+            let ruled = &world.scratch.prepare.ruled;
             let (states, splits) = (&world.bodies.states, &solver.splits);
             let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, ruled, splits };
             let (constraints, surfaces) = (&mut solver.constraints, &solver.surfaces);

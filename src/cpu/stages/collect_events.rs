@@ -18,7 +18,7 @@ pub fn collect_events(
     scratch: &mut Vec<Vec<EventData>>,
 ) {
     let BodyTables { poses, states, .. } = tables;
-    let ContactTables { pair_starts, contacts, manifolds, .. } = current;
+    let ContactTables { pair_starts, contacts, manifolds } = current;
     let shapes = pair_starts.len().saturating_sub(1);
     let parts = threads.for_parts(LIGHT, shapes, scratch, |first, end, found| {
         found.clear();

@@ -34,10 +34,16 @@ pub fn collide(
     recycled.into_inner()
 }
 
-/// Calls the rule for all contacts, if the scene has one.
-pub fn rule(threads: &Threads, compiled: &Compiled, states: &Rows<BodyState, 4>, current: &mut ContactTables) {
+/// Calls the rule for all contacts, if the scene has one. `ruled` gets the rows that it returns.
+pub fn rule(
+    threads: &Threads,
+    compiled: &Compiled,
+    states: &Rows<BodyState, 4>,
+    current: &mut ContactTables,
+    ruled: &mut Vec<RuleContact>,
+) {
     let Compiled { params, shapes, contact_rule: Some(rule), .. } = compiled else { return };
-    let ContactTables { contacts, manifolds, ruled, .. } = current;
+    let ContactTables { contacts, manifolds, .. } = current;
     ruled.resize(contacts.len(), RuleContact::default());
     let state_of = |body: u32| states.get(body as usize);
     threads.for_each(HEAVY, ruled, |index, solved| {

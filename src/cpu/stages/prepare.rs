@@ -24,6 +24,8 @@ pub struct PrepareScratch {
     parts: Vec<BlockRange<'static>>,
     /// Cuts computed by [`cut`].
     pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
+    /// Row that the scene's rule has returned for each contact of this step; empty without a rule.
+    pub ruled: Vec<RuleContact>,
 }
 
 /// Fills `constraints` and `surfaces`.
@@ -37,7 +39,8 @@ pub fn prepare(
     scratch: &mut PrepareScratch,
 ) {
     let Compiled { params, bodies, shapes, .. } = compiled;
-    let ContactTables { contacts, manifolds, ruled, .. } = current;
+    let ContactTables { contacts, manifolds, .. } = current;
+    let PrepareScratch { parts: kept, cuts, ruled } = scratch;
     let ConstraintSet { slots, splits, constraints, surfaces, .. } = solver;
     let bounces = params.switches & BOUNCES != 0;
     constraints.build(counters, splits.len(), bounces);
@@ -49,7 +52,6 @@ pub fn prepare(
         return;
     }
 
-    let PrepareScratch { parts: kept, cuts } = scratch;
     cut(slots, counters, contacts.len(), cuts);
     let places = *constraints.places();
     let mut parts: Vec<BlockRange> = emptied(std::mem::take(kept));

@@ -105,7 +105,7 @@ pub(crate) fn update_archive(
     tables: &mut SleepTables,
     SleepScratch { starts, list }: &mut SleepScratch,
 ) {
-    let ContactTables { pair_starts, contacts, manifolds, .. } = current;
+    let ContactTables { pair_starts, contacts, manifolds } = current;
     let SleepTables { starts: archive_starts, contacts: archive, .. } = tables;
     let status = |body: u32| states.get(body as usize).status;
     let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;

@@ -70,8 +70,8 @@ fn put_back(
     WakeScratch(merged_tables): &mut WakeScratch,
     returns: impl Fn(&Contact) -> bool,
 ) -> u32 {
-    let ContactTables { pair_starts: starts, contacts, manifolds, .. } = &*previous;
-    let ContactTables { pair_starts: merged_starts, contacts: merged, manifolds: merged_manifolds, .. } = merged_tables;
+    let ContactTables { pair_starts: starts, contacts, manifolds } = &*previous;
+    let ContactTables { pair_starts: merged_starts, contacts: merged, manifolds: merged_manifolds } = merged_tables;
     merged_starts.clear();
     merged.clear();
     merged_manifolds.clear();
