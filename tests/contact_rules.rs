@@ -44,7 +44,8 @@ fn rule(contact: RuleContact) -> RuleContact {
     if is_even(contact.body_b) && contact.separation < 0.01 {
         solved.tangent_speed = 0.3;
     }
-    if contact.is_new == 1u && contact.body_a % 7u == 3u {
+    let slots = 7u; /* a table's name // and @compute */
+    if contact.is_new == 1u && contact.body_a % slots == 3u {
         solved.touches = 0u;
     }
     return solved;
