@@ -3,10 +3,15 @@
 
 //#import types
 
-// Returns the materials of two shapes, numbered from 1, 0 for one without a name; the smaller number first.
+// Returns the number of a shape's material, counted from 1; 0 if it has none with a name.
+fn material_of(shape: u32) -> u32 {
+    return (shapes[shape].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+}
+
+// Returns the materials of two shapes, the smaller number first.
 fn materials_of(shape_a: u32, shape_b: u32) -> vec2<u32> {
-    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    let a = material_of(shape_a);
+    let b = material_of(shape_b);
     return vec2<u32>(min(a, b), max(a, b));
 }
 

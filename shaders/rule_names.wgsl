@@ -2,7 +2,7 @@
 
 fn Constraint() {} fn Strides() {} fn constraint_at() {} fn constraints() {} fn contacts() {}
 fn counters() {} fn friction_limit() {} fn friction_of() {} fn layers() {} fn manifolds() {}
-fn materials_of() {} fn mix_by() {} fn number_or() {} fn or_mixed() {} fn pair_index() {}
+fn material_of() {} fn materials_of() {} fn mix_by() {} fn number_or() {} fn or_mixed() {} fn pair_index() {}
 fn params() {} fn rebounds() {} fn restitution_of() {} fn rule_constraints() {}
 fn rule_contacts() {} fn seen_by_rule() {} fn set_constraint() {} fn set_geometry() {}
 fn set_impulses() {} fn set_measured() {} fn shapes() {} fn slots() {} fn spring_of() {}

@@ -205,18 +205,7 @@ impl Reference {
             Stage::MatchContacts => match_contacts::match_contacts(pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
                 tables.counters.recycled = collide::collide(compiled, tables);
-                let Tables { states, contacts, manifolds, .. } = tables;
-                if let Some(own_rule) = &compiled.contact_rule {
-                    collide::rule::rule(
-                        own_rule,
-                        &compiled.params,
-                        &compiled.shapes,
-                        states,
-                        contacts,
-                        manifolds,
-                        ruled,
-                    );
-                }
+                collide::rule::rule(compiled, tables, ruled);
             }
             Stage::Wake => wake::wake(compiled, tables),
             Stage::CollectEvents => collect_events::collect_events(&compiled.joints.joints, tables),

@@ -12,6 +12,7 @@ use drystone_validate::{ValidationOptions, validate};
 use wgpu::naga;
 
 use crate::common::{Backend, near};
+use crate::support::changes::{advance, floor};
 use crate::support::{assert_equal_to_reference, context, cpu, full_hash, hash_of, on_all, pile};
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
@@ -56,20 +57,8 @@ fn rule(scene: &mut Scene, wgsl: &str) {
     scene.contact_rule = Some(contact_rule(wgsl).expect("a valid rule"));
 }
 
-fn floor() -> Scene {
-    let mut scene = Scene::new("rules").gravity(0.0, -10.0);
-    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(40.0, 0.5)));
-    scene
-}
-
 fn of_category(shape: Shape, category: u32) -> Shape {
     shape.filter(Filter { category, ..Filter::default() })
-}
-
-fn run(world: &mut World, steps: usize) {
-    for _ in 0..steps {
-        world.step().unwrap();
-    }
 }
 
 /// A ghost falls as if alone, to the bit, and without an event; the body beside it lands.
@@ -85,8 +74,8 @@ fn refused_contacts_are_no_contacts() {
     alone.bodies[0].position.y = -1000.0;
     rule(&mut scene, GHOSTS);
     for ((name, mut world), (_, mut alone)) in on_all(&scene).into_iter().zip(on_all(&alone)) {
-        run(&mut world, 60);
-        run(&mut alone, 60);
+        advance(&mut world, 60);
+        advance(&mut alone, 60);
         assert_eq!(world.body(ghost).unwrap().position(), alone.body(ghost).unwrap().position(), "{name}");
         near("the other one lands", world.body(ball).unwrap().position().y, 0.5, 0.01);
         let begun = world.take_events().unwrap().into_iter().filter(|event| event.kind == EventKind::Begin).count();
@@ -128,7 +117,7 @@ fn a_rule_acts_as_the_material_would() {
         for backend in BACKENDS {
             let position = |scene: &Scene| {
                 let mut world = backend.world(scene);
-                run(&mut world, 120);
+                advance(&mut world, 120);
                 [1, 2].map(|body| world.body(body).unwrap().position())
             };
             let (ruled, by_material, plain) =
@@ -155,7 +144,7 @@ fn a_rule_sees_the_contact() {
             contact
         }));
     let mut world: World = cpu(&scene).into();
-    run(&mut world, 2);
+    advance(&mut world, 2);
     let seen: Vec<RuleContact> = receive.try_iter().collect();
     let first = seen[0];
     // Whichever of the two is A.
@@ -227,7 +216,7 @@ fn batches_have_rules() {
         }
         for (scene, hash) in scenes.iter().zip(batch.hashes().unwrap()) {
             let mut alone = if is_gpu { Backend::Gpu.world(scene) } else { Backend::Cpu1.world(scene) };
-            run(&mut alone, 60);
+            advance(&mut alone, 60);
             assert_eq!(hash, hash_of(&mut alone));
         }
         batch.leave_empty(1).unwrap();
@@ -248,12 +237,12 @@ fn snapshots_know_the_rule() {
     let mut scene = pile(3, 20);
     rule(&mut scene, MIXED);
     for (_, mut world) in on_all(&scene) {
-        run(&mut world, 30);
+        advance(&mut world, 30);
         let before = world.snapshot().unwrap();
-        run(&mut world, 30);
+        advance(&mut world, 30);
         let after = hash_of(&mut world);
         world.restore(&before).unwrap();
-        run(&mut world, 30);
+        advance(&mut world, 30);
         assert_eq!(hash_of(&mut world), after);
     }
     let mut plain: World = cpu(&pile(3, 20)).into();
@@ -285,7 +274,7 @@ fn bad_rules_do_no_harm() {
     }";
     rule(&mut scene, wild);
     for (name, mut world) in on_all(&scene) {
-        run(&mut world, 60);
+        advance(&mut world, 60);
         for body in 0..world.compiled().bodies.len() {
             assert!(world.body(body).unwrap().position().is_finite(), "{name}");
         }

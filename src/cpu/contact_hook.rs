@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::stages::collide::rule::drop_points;
-use crate::types::{Contact, Manifold, POINT_COUNT_MASK, SENSOR};
+use crate::stages::collide::rule::{drop_points, is_solid};
+use crate::types::{Contact, Manifold};
 
 /// Call of a program about a contact that touches; false lets its shapes pass through each other in this step.
 type Call = Box<dyn FnMut(&Contact, &Manifold) -> bool + Send + Sync>;
@@ -22,8 +22,7 @@ impl ContactHook {
     pub(super) fn apply(&mut self, contacts: &mut [Contact], manifolds: &mut [Manifold]) {
         let Some(call) = &mut self.0 else { return };
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-            let touches = contact.flags & POINT_COUNT_MASK != 0 && contact.flags & SENSOR == 0;
-            if touches && !call(contact, manifold) {
+            if is_solid(contact) && !call(contact, manifold) {
                 drop_points(contact, manifold);
             }
         }

@@ -153,7 +153,7 @@ struct Module {
 pub(crate) struct Kernels {
     device: wgpu::Device,
     patches: Vec<Patch>,
-    /// WGSL of the scene's rule, and the kernels beside those of the rule; without a rule all are here.
+    /// The scene's rule, and the kernels beside those of the rule; without a rule all are here.
     rule: Option<(ContactRule, Arc<Self>)>,
     many: bool,
     pub sweep_layout: wgpu::BindGroupLayout,
@@ -220,9 +220,8 @@ impl Kernels {
             compiled: Mutex::default(),
             rule: Some((rule.clone(), others)),
         };
-        for name in RULE_KERNELS {
-            kernels.fits(name)?;
-        }
+        // Both are in one module, which is composed and validated here.
+        kernels.fits(RULE_KERNELS[0])?;
         Ok(Arc::new(kernels))
     }
 

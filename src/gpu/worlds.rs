@@ -32,7 +32,7 @@ use crate::world_error::WorldError;
 pub(super) use in_flight::{BodyCenters, PoseCopy, SentPoses};
 use population::One;
 pub(super) use slots::{BatchSlots, LOT_ALONE, MIN_CONTACTS_ALONE};
-use slots::{SlotRef, step_alike};
+use slots::{SlotRef, StepKind};
 pub(super) use steps::BatchLayers;
 pub(super) use strict::Attempt;
 use world_host::WorldHost;
@@ -170,7 +170,7 @@ impl GpuWorlds {
     /// # Errors
     /// If it needs other stages than those of the batch, or does not fit the device; then nothing is changed.
     pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
-        if !step_alike(&compiled, &self.world_hosts[world].host.compiled) {
+        if !StepKind::of(&self.world_hosts[world].host.compiled).is_of(&compiled) {
             let why = "it needs other stages than the batch: its settings or its contact rule differ";
             return Err(WorldError::Many(why.to_owned()));
         }

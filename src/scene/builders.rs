@@ -3,9 +3,8 @@
 
 use glam::{DVec2, Vec2};
 
-use crate::math::{rotate, rotation};
-
 use super::{Body, Field, Filter, Geometry, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring};
+use crate::math::{rotate, rotation};
 use crate::types::{join_position, split_position};
 
 impl Scene {

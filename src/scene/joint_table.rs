@@ -622,6 +622,11 @@ pub(super) fn distance(a: DVec2, b: DVec2) -> f32 {
     (b - a).as_vec2().length()
 }
 
+/// Returns the length of the rope of a pulley with its ends at these places, m.
+pub(super) fn rope_length(ends: [DVec2; 2], [ground_a, ground_b]: [Vec2; 2], ratio: f32) -> f32 {
+    distance(ends[0], ground_a.into()) + ratio * distance(ends[1], ground_b.into())
+}
+
 fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds {
     let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
     let place = |body: Option<usize>, anchor: Vec2| match body {
@@ -630,9 +635,7 @@ fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds
     };
     let [at_a, at_b] = [place(joint.a, joint.anchor_on_a()), place(Some(joint.b), joint.anchor_b)];
     let distance = match joint.kind {
-        JointKind::Pulley { ground_a, ground_b, ratio, .. } => {
-            distance(at_a, ground_a.into()) + ratio * distance(at_b, ground_b.into())
-        }
+        JointKind::Pulley { ground_a, ground_b, ratio, .. } => rope_length([at_a, at_b], [ground_a, ground_b], ratio),
         _ => distance(at_a, at_b),
     };
     let angle = |body: Option<usize>| body.map_or(0.0, |body| scene.bodies[body].angle);

@@ -149,20 +149,27 @@ fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
     assert_eq!(kinds, [EventKind::SensorBegin; 2]);
 }
 
-/// Bodies that lay on it wake and fall, bodies that it meets wake, and all others stay asleep.
-fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
+/// Returns three shelves, the first three bodies, each with a stack of two boxes.
+fn shelves() -> Scene {
     let mut scene = world(10.0);
-    let shelves = [0.0, 10.0, 20.0].map(|x| scene.add(Body::fixed(x, 0.0).shape(Shape::half_box(2.0, 0.5))));
+    for x in [0.0, 10.0, 20.0] {
+        scene.add(Body::fixed(x, 0.0).shape(Shape::half_box(2.0, 0.5)));
+    }
     for x in [0.0, 10.0, 20.0] {
         stack(&mut scene, x, 2);
     }
     for block in &mut scene.bodies[3..] {
         block.position.y += 0.5;
     }
-    let mut sim = backend.start(&scene);
+    scene
+}
+
+/// Bodies that lay on it wake and fall, bodies that it meets wake, and all others stay asleep.
+fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
+    let mut sim = backend.start(&shelves());
     settle(&mut sim, 6, 120);
     let move_to = |sim: &mut Sim, x: f32, y: f32| {
-        command(sim, shelves[0], Command::Teleport { position: Vec2::new(x, y).into(), angle: 0.0 });
+        command(sim, 0, Command::Teleport { position: Vec2::new(x, y).into(), angle: 0.0 });
         sim.advance(1);
         [asleep(sim, 3..5), asleep(sim, 5..7), asleep(sim, 7..9)]
     };
@@ -177,7 +184,6 @@ fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
 /// Removing a static body or one of its shapes, or putting another body in its place, wakes what lies on it alone.
 fn a_static_body_that_goes_wakes_what_touched_it(backend: Backend) {
     type Change = fn(&mut World, BodyId);
-    let shelf = || Shape::half_box(2.0, 0.5);
     let changes: [(&str, Change); 4] = [
         ("remove", |world, shelf| world.remove_bodies(&[shelf]).unwrap()),
         ("remove and add", |world, shelf| {
@@ -192,17 +198,7 @@ fn a_static_body_that_goes_wakes_what_touched_it(backend: Backend) {
         }),
     ];
     for (what, change) in changes {
-        let mut scene = world(10.0);
-        for x in [0.0, 10.0, 20.0] {
-            scene.add(Body::fixed(x, 0.0).shape(shelf()));
-        }
-        for x in [0.0, 10.0, 20.0] {
-            stack(&mut scene, x, 2);
-        }
-        for block in &mut scene.bodies[3..] {
-            block.position.y += 0.5;
-        }
-        let mut sim = backend.start(&scene);
+        let mut sim = backend.start(&shelves());
         settle(&mut sim, 6, 120);
         let id = sim.world().body_id(0).unwrap();
         change(sim.world(), id);

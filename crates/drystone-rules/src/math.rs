@@ -13,14 +13,19 @@ pub(crate) enum Form {
     Whole,
 }
 
-/// Returns the operation of an operator on components of `kind`, and true if the sides must be swapped.
-pub(crate) fn binary(operator: BinaryOperator, kind: ScalarKind) -> (Opcode, bool) {
-    use BinaryOperator as B;
-    let of = |float: Opcode, signed: Opcode, unsigned: Opcode| match kind {
+/// Returns the operation on floats, signed or unsigned integers.
+fn by_kind(kind: ScalarKind, [float, signed, unsigned]: [Opcode; 3]) -> Opcode {
+    match kind {
         ScalarKind::Float => float,
         ScalarKind::Sint => signed,
         _ => unsigned,
-    };
+    }
+}
+
+/// Returns the operation of an operator on components of `kind`, and true if the sides must be swapped.
+pub(crate) fn binary(operator: BinaryOperator, kind: ScalarKind) -> (Opcode, bool) {
+    use BinaryOperator as B;
+    let of = |float, signed, unsigned| by_kind(kind, [float, signed, unsigned]);
     let is_swapped = matches!(operator, B::Greater | B::GreaterEqual);
     let op = match operator {
         B::Add => of(Opcode::AddF, Opcode::AddI, Opcode::AddI),
@@ -77,11 +82,7 @@ pub(crate) fn function(function: MathFunction, kind: ScalarKind) -> Option<(Opco
 /// Operations on components that depend on their kind, and those on integers.
 fn common(function: MathFunction, kind: ScalarKind) -> Option<Opcode> {
     use MathFunction as M;
-    let of = |float: Opcode, signed: Opcode, unsigned: Opcode| match kind {
-        ScalarKind::Float => float,
-        ScalarKind::Sint => signed,
-        _ => unsigned,
-    };
+    let of = |float, signed, unsigned| by_kind(kind, [float, signed, unsigned]);
     Some(match function {
         M::Abs => of(Opcode::AbsF, Opcode::AbsS, Opcode::Copy),
         M::Min => of(Opcode::MinF, Opcode::MinS, Opcode::MinU),

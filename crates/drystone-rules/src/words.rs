@@ -1,7 +1,8 @@
 //! Words of WGSL that a rule must not use or must not declare.
 
+/// Reason for which variables outside functions are refused.
+pub(crate) const GLOBAL_VARIABLE: &str = "a rule has no state, expected local variables";
 const LOOP: &str = "loops could run without end";
-const GLOBAL: &str = "a rule has no state, expected local variables";
 const DIRECTIVE: &str = "a rule has no directives";
 const POINTER: &str = "functions take and return values";
 const TYPE: &str = "expected bool, i32, u32, f32 or vectors of them";
@@ -40,6 +41,8 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("requires", DIRECTIVE),
     ("sampler", RESOURCE),
     ("sampler_comparison", RESOURCE),
+    ("storageBarrier", THREADS),
+    ("textureBarrier", THREADS),
     ("transpose", MATRIX),
     ("traceRay", RESOURCE),
     ("determinant", MATRIX),
@@ -49,6 +52,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("vec3h", TYPE),
     ("vec4h", TYPE),
     ("while", LOOP),
+    ("workgroupBarrier", THREADS),
     ("workgroupUniformLoad", THREADS),
 ];
 
@@ -68,8 +72,6 @@ const FORBIDDEN_FAMILIES: &[(&str, &str)] = &[
     ("texture_", RESOURCE),
     ("unpack", FUNCTION),
 ];
-
-const BARRIERS: &[&str] = &["storageBarrier", "workgroupBarrier", "subgroupBarrier", "textureBarrier"];
 
 /// Scalar and vector types of a rule.
 const NUMBERS: &[&str] = &[
@@ -154,9 +156,6 @@ const DECLARED: &[&str] = &[
 
 /// Returns the reason for which a rule must not use `word`.
 pub(crate) fn forbidden(word: &str) -> Option<&'static str> {
-    if BARRIERS.contains(&word) {
-        return Some(THREADS);
-    }
     if let Some((_, reason)) = FORBIDDEN.iter().find(|(name, _)| *name == word) {
         return Some(reason);
     }
@@ -172,9 +171,6 @@ pub(crate) fn forbidden(word: &str) -> Option<&'static str> {
         is_member.then_some(*reason)
     })
 }
-
-/// Reason for which variables outside functions are refused.
-pub(crate) const GLOBAL_VARIABLE: &str = GLOBAL;
 
 /// True for scalar and vector types.
 pub(crate) fn is_number(word: &str) -> bool {

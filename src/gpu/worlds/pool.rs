@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::MIN_CONTACTS;
 use super::population::One;
-use super::slots::{BatchSlot, BatchSlots, SlotRef, step_alike};
+use super::slots::{BatchSlot, BatchSlots, SlotRef, StepKind};
 use super::strict::Attempt;
 pub use super::world_host::StepOutcome;
 use super::world_host::WorldHost;
@@ -130,8 +130,8 @@ impl PoolCandidate {
 /// Device tables of small worlds that step together. Freed when the last of them is dropped.
 #[derive(Debug)]
 pub struct Pool {
-    /// Tables of one of them; the others run the same stages.
-    first: Compiled,
+    /// Stages of all of them.
+    kind: StepKind,
     slots: Mutex<BatchSlots>,
     /// Smoothed duration of a step, in seconds, as bits.
     seconds: AtomicU64,
@@ -209,7 +209,7 @@ impl Pool {
             One { slots: &mut slots, slot: 0, world_host: &mut world_host }.restore(now)?;
         }
         let pool = Self {
-            first: world_host.host.compiled.clone(),
+            kind: StepKind::of(&world_host.host.compiled),
             slots: Mutex::new(slots),
             seconds: AtomicU64::new(f64::INFINITY.to_bits()),
         };
@@ -221,7 +221,7 @@ impl Pool {
     /// # Errors
     /// If it does not fit the device beside the others; then nothing is changed.
     pub fn admit(self: &Arc<Self>, candidate: &PoolCandidate) -> Result<Option<PooledWorld>, WorldError> {
-        if !step_alike(&self.first, &candidate.world_host.host.compiled) {
+        if !self.kind.is_of(&candidate.world_host.host.compiled) {
             return Ok(None);
         }
         let slots = &mut *self.lock();

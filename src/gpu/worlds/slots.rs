@@ -20,7 +20,7 @@ use crate::gpu::profile::Profiler;
 use crate::gpu::record::{DispatchBounds, joint_runs};
 use crate::gpu::{Context, INITIAL_EVENTS, ask, estimate_contacts};
 use crate::host::Recorder;
-use crate::scene::{Compiled, Settings};
+use crate::scene::{Compiled, ContactRule, Settings};
 use crate::snapshot::Snapshot;
 use crate::step::{PlannedStage, plan};
 use crate::types::Params;
@@ -103,7 +103,8 @@ impl BatchSlots {
             return refuse(format!("{count} worlds are too many: a dispatch has at most {MAX_WORLDS} layers"));
         }
         let features = all.iter().map(|compiled| Features::of(compiled)).reduce(Features::and);
-        if let Some(odd) = all.iter().position(|compiled| !step_alike(compiled, first)) {
+        let kind = StepKind::of(first);
+        if let Some(odd) = all.iter().position(|compiled| !kind.is_of(compiled)) {
             let why = "needs other stages than world 0: its settings or its contact rule differ";
             return refuse(format!("world {odd} {why}"));
         }
@@ -252,13 +253,26 @@ impl BatchSlots {
     }
 }
 
-/// Returns true if two worlds can share dispatches: they run the same stages over the same tables, with the same
-/// contact rule, independently of their scenes. All other settings are constants of each world.
-pub(super) fn step_alike(one: &Compiled, other: &Compiled) -> bool {
-    let tables = |Settings { sleep, strict, events, .. }: Settings| (sleep, strict, events);
-    tables(one.settings) == tables(other.settings)
-        && plan(&one.settings, true, true) == plan(&other.settings, true, true)
-        && one.contact_rule == other.contact_rule
+/// Settings and contact rule of a world, which decide the stages that it runs, and their tables and kernels.
+#[derive(Clone, Debug)]
+pub(super) struct StepKind {
+    settings: Settings,
+    contact_rule: Option<ContactRule>,
+}
+
+impl StepKind {
+    pub fn of(Compiled { settings, contact_rule, .. }: &Compiled) -> Self {
+        Self { settings: *settings, contact_rule: contact_rule.clone() }
+    }
+
+    /// Returns true if a world can share dispatches with this one: they run the same stages over the same tables, with
+    /// the same contact rule, independently of their scenes. All other settings are constants of each world.
+    pub fn is_of(&self, Compiled { settings, contact_rule, .. }: &Compiled) -> bool {
+        let tables = |Settings { sleep, strict, events, .. }: Settings| (sleep, strict, events);
+        tables(self.settings) == tables(*settings)
+            && plan(&self.settings, true, true) == plan(settings, true, true)
+            && self.contact_rule == *contact_rule
+    }
 }
 
 /// Returns a contact capacity for the first step of the busiest world. Equal worlds are estimated once.

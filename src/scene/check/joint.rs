@@ -8,7 +8,7 @@ use super::{
     ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, OFFSET, POSITION, Range,
     SceneError, check_direction, show,
 };
-use crate::scene::joint_table::distance;
+use crate::scene::joint_table::{distance, rope_length};
 use crate::scene::{Body, BodyType, Joint, JointKind, Motor, Spring};
 use crate::types::{self, DYNAMIC, VACANT};
 
@@ -210,12 +210,10 @@ fn check_pulley<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argument
     if length.is_none()
         && let (Some(at_a), Some(at_b)) =
             (joint.a.and_then(|a| place(a, joint.anchor_a)), place(joint.b, joint.anchor_b))
+        && rope_length([at_a, at_b], [ground_a, ground_b], ratio) < MIN_LENGTH
     {
-        let rope = distance(at_a, ground_a.into()) + ratio * distance(at_b, ground_b.into());
-        if rope < MIN_LENGTH {
-            let problem = "is missing, and both anchors start at their ground points";
-            return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
-        }
+        let problem = "is missing, and both anchors start at their ground points";
+        return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
     }
     Ok(())
 }

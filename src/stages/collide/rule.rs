@@ -1,5 +1,5 @@
 //! Calls the scene's rule for each contact that touches ([`ContactRule`]; `shaders/rule.wgsl`): in `collide` it drops
-//! contacts, in `prepare` where the others get the friction, restitution, … that it returns.
+//! contacts, and in `prepare` the others get the friction, restitution, … that it returns.
 //!
 //! Reads contacts, manifolds, shapes and states; writes contacts and manifolds. The rows that the rule returns are kept
 //! until `prepare`; the device calls it again there.
@@ -7,23 +7,19 @@
 use glam::Vec2;
 
 use crate::math::{cross_scalar, smaller};
-use crate::scene::ContactRule;
+use crate::scene::{Compiled, ContactRule};
 use crate::stages::prepare::{friction, kinetic_friction, prepare_surface, restitution};
+use crate::tables::Tables;
 use crate::types::{
     BodyState, CACHED, Contact, IMPACT, Manifold, NONE, POINT_COUNT_MASK, Params, RuleContact, SENSOR, ShapeData,
     TOUCHED, u32_from,
 };
 
-/// Calls the rule for all contacts. `ruled` gets a row for each, which is zero where nothing touches.
-pub fn rule(
-    rule: &ContactRule,
-    params: &Params,
-    shapes: &[ShapeData],
-    states: &[BodyState],
-    contacts: &mut [Contact],
-    manifolds: &mut [Manifold],
-    ruled: &mut Vec<RuleContact>,
-) {
+/// Calls the rule for all contacts, if the scene has one. `ruled` gets a row for each, which is zero where nothing
+/// touches.
+pub fn rule(compiled: &Compiled, tables: &mut Tables, ruled: &mut Vec<RuleContact>) {
+    let Compiled { params, shapes, contact_rule: Some(rule), .. } = compiled else { return };
+    let Tables { states, contacts, manifolds, .. } = tables;
     ruled.clear();
     for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
         let solved = rule_contact(rule, params, shapes, |body| states[body as usize], contact, manifold);
@@ -48,7 +44,8 @@ pub fn drop_points(contact: &mut Contact, manifold: &mut Manifold) {
 }
 
 /// Returns true if there is something to solve.
-fn is_solid(contact: &Contact) -> bool {
+#[must_use]
+pub fn is_solid(contact: &Contact) -> bool {
     contact.flags & POINT_COUNT_MASK != 0 && contact.flags & SENSOR == 0
 }
 
