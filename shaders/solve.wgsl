@@ -13,10 +13,7 @@ fn land_contact(slot: u32, row: Constraint, sweep_flags: u32) {
     let b = row.body_b;
     let count = row.flags & POINT_COUNT_MASK;
     let normal = row.normal;
-    var arms = Arms(row.r_a_0, row.r_b, row.r_a_1, vec2<f32>(0.0));
-    if count > 1u {
-        arms.b_1 = arms.a_1 + (arms.b_0 - arms.a_0);
-    }
+    let arms = arms_of(row);
     var measured = row.measured;
     if (sweep_flags & MEASURED) == 0u {
         measured = separations_now(row, arms);
@@ -41,6 +38,14 @@ fn land_contact(slot: u32, row: Constraint, sweep_flags: u32) {
     if any(wanted != vec2<f32>(0.0)) {
         set_impulses(slot, row.impulses + impact(slot, row, normal, arms, wanted));
     }
+}
+
+// Returns the lever arms of both points, which have the same vector from the arm on A to the arm on B. A is on the finer
+// grid level, so that the arm on B is the longer one and loses no precision.
+fn arms_of(row: Constraint) -> Arms {
+    let two = (row.flags & POINT_COUNT_MASK) > 1u;
+    let b_1 = select(vec2<f32>(0.0), row.r_a_1 + (row.r_b - row.r_a_0), two);
+    return Arms(row.r_a_0, row.r_b, row.r_a_1, b_1);
 }
 
 // Returns the separations of the points after the motion of the bodies so far.
@@ -73,25 +78,27 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     let i_a = row.inv.y;
     let m_b = row.inv.z;
     let i_b = row.inv.w;
-    let r_a_0 = row.r_a_0;
-    let r_b_0 = row.r_b;
-    let r_a_1 = row.r_a_1;
-    // Both points have the same vector from the arm on A to the arm on B. A is on the finer grid level, so that the arm
-    // on B is the longer one and loses no precision.
+    let arms = arms_of(row);
     let two = (flags & POINT_COUNT_MASK) > 1u;
-    let r_b_1 = select(vec2<f32>(0.0), r_a_1 + (r_b_0 - r_a_0), two);
     let inv = vec4<f32>(m_a, i_a, m_b, i_b);
-    let mass_0 = effective_mass(inv, r_a_0, r_b_0, normal);
-    let mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, normal), two);
+    // Points 0 and 1 in the order of this sweep's visits: see `visits` of src/stages/solve.rs.
+    let swap = (sweep_flags & USE_BIAS) != 0u;
+    let r_a_0 = select(arms.a_0, arms.a_1, swap);
+    let r_b_0 = select(arms.b_0, arms.b_1, swap);
+    let r_a_1 = select(arms.a_1, arms.a_0, swap);
+    let r_b_1 = select(arms.b_1, arms.b_0, swap);
+    let mass_0 = select(0.0, effective_mass(inv, r_a_0, r_b_0, normal), two || !swap);
+    let mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, normal), two || swap);
     var v_a = states[a].velocity;
     var w_a = states[a].angular_velocity;
     var v_b = states[b].velocity;
     var w_b = states[b].angular_velocity;
     var separation = row.measured;
     if (sweep_flags & MEASURED) == 0u {
-        separation = separations_now(row, Arms(r_a_0, r_b_0, r_a_1, r_b_1));
+        separation = separations_now(row, arms);
         set_measured(slot, separation);
     }
+    separation = select(separation, separation.yx, swap);
     let is_fixed = (flags & (FIXED_A | FIXED_B)) != 0u;
     var softness = select(params.contact_softness, params.fixed_softness, is_fixed);
     if (params.switches & MATERIAL_SPRINGS) != 0u {
@@ -101,6 +108,7 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     let fastest = select(params.push_speed, FAR, (flags & LOADED) != 0u);
     let fresh = (sweep_flags & FRESH) != 0u;
     var impulses = select(row.impulses, vec4<f32>(0.0), fresh);
+    impulses = select(impulses, impulses.zwxy, swap);
 
     let old_0 = impulses.x;
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
@@ -140,8 +148,8 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
             w_b += i_b * (rolling - old);
             surfaces[slot].rolling_impulse = rolling;
         }
-        let tangent_mass_0 = effective_mass(inv, r_a_0, r_b_0, tangent);
-        let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), two);
+        let tangent_mass_0 = select(0.0, effective_mass(inv, r_a_0, r_b_0, tangent), two || !swap);
+        let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), two || swap);
 
         let held_0 = impulses.y;
         let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent) - speed;
@@ -190,7 +198,7 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     } else if fresh && (params.switches & SURFACES) != 0u {
         surfaces[slot].rolling_impulse = 0.0;
     }
-    set_impulses(slot, impulses);
+    set_impulses(slot, select(impulses, impulses.zwxy, swap));
 
     if (flags & FIXED_A) == 0u {
         states[a].velocity = v_a;

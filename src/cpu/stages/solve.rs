@@ -8,7 +8,7 @@ use crate::lanes::{
     turned, u32x8,
 };
 use crate::stages::restitution::{impact_speed, land_contact, pressing_speed};
-use crate::stages::solve::{GAP, softness, solve_contact};
+use crate::stages::solve::{GAP, softness, solve_contact, visits};
 use crate::threads::{RowTable, Rows};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MATERIAL_SPRINGS,
@@ -251,7 +251,9 @@ fn visit<S: Simd>(
         }
     }
 
-    for point in &mut block.points {
+    let order = visits(flags);
+    for end in order {
+        let point = &mut block.points[end];
         let (r_a, r_b, separation) = (point.r_a.on(simd), point.r_b.on(simd), point.measured.on(simd));
         let apart = separation.simd_gt(gap);
         let (bias, mass_scale, impulse_scale) = if use_bias {
@@ -298,7 +300,8 @@ fn visit<S: Simd>(
         }
         // True at first. A missing point is neutral.
         let mut slides = zero.simd_eq(zero);
-        for point in &mut block.points {
+        for end in order {
+            let point = &mut block.points[end];
             let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
             let mut velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
             let most = friction_limit(block.friction.on(simd), point.normal_impulse.on(simd));
@@ -321,7 +324,8 @@ fn visit<S: Simd>(
         if let Some(surface) = &surface {
             // A contact slides if none of its points holds any more; only then kinetic friction bounds the impulse. One
             // point alone proves nothing: the point visited first is asked to hold the whole load.
-            for point in &mut block.points {
+            for end in order {
+                let point = &mut block.points[end];
                 let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
                 let most = friction_limit(surface.kinetic_friction.on(simd), point.normal_impulse.on(simd));
                 let old = point.tangent_impulse.on(simd);
