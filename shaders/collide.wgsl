@@ -562,12 +562,6 @@ fn collide_contact(index: u32, hulls: bool) {
         }
         manifold = empty_manifold();
     }
-    // The deeper point is first: the sweeps differ in the order of their visits.
-    if manifold.count > 1u && manifold.separations[1] < manifold.separations[0] {
-        manifold.points = array<vec2<f32>, 2>(manifold.points[1], manifold.points[0]);
-        manifold.separations = array<f32, 2>(manifold.separations[1], manifold.separations[0]);
-        manifold.features = array<u32, 2>(manifold.features[1], manifold.features[0]);
-    }
     manifold = turn_discs(manifold, shape_a, shape_b, between, motions[b].moved - motions[a].moved, was_apart);
 
     // Points with the same feature keep their impulses, except those of impacts, and a pair that still touches its

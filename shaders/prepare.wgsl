@@ -81,10 +81,13 @@ fn prepare(
     var r_b_0 = vec2<f32>(0.0);
     var impulses = vec4<f32>(0.0);
     let warm = (params.switches & WARM_START) != 0u;
+    let first = deeper_point(manifolds[index].points[0].state.y, manifolds[index].points[1].state.y, count);
+    let second = 1u - first;
+    preloads = select(preloads, preloads.yx, first != 0u);
     let round = vec2<bool>(is_centred_disc(shape_a), is_centred_disc(shape_b));
     if count > 0u {
-        let anchors = manifolds[index].points[0].anchors;
-        let point = manifolds[index].points[0].state;
+        let anchors = manifolds[index].points[first].anchors;
+        let point = manifolds[index].points[first].state;
         r_a_0 = select(anchors.xy, normal * shapes[shape_a].radius, round.x);
         r_b_0 = select(anchors.zw, normal * -shapes[shape_b].radius, round.y);
         if is_scaled {
@@ -94,8 +97,8 @@ fn prepare(
         impulses = vec4<f32>(select(vec2<f32>(0.0), point.zw, warm), impulses.zw);
     }
     if count > 1u {
-        let point = manifolds[index].points[1].state;
-        let anchors = manifolds[index].points[1].anchors;
+        let anchors = manifolds[index].points[second].anchors;
+        let point = manifolds[index].points[second].state;
         r_a_1 = anchors.xy;
         if is_scaled {
             preloads.y *= softening_at(scaled_inv, true_inv, r_a_1, anchors.zw, normal);

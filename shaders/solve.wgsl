@@ -40,8 +40,8 @@ fn land_contact(slot: u32, row: Constraint, sweep_flags: u32) {
     }
 }
 
-// Returns the lever arms of both points, which have the same vector from the arm on A to the arm on B. A is on the finer
-// grid level, so that the arm on B is the longer one and loses no precision.
+// Returns the lever arms of both points, which have the same vector from the arm on A to the arm on B. A is on the
+// finer grid level, so that the arm on B is the longer one and loses no precision.
 fn arms_of(row: Constraint) -> Arms {
     let two = (row.flags & POINT_COUNT_MASK) > 1u;
     let b_1 = select(vec2<f32>(0.0), row.r_a_1 + (row.r_b - row.r_a_0), two);

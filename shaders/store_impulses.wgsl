@@ -31,15 +31,17 @@ fn softened(slot: u32, index: u32) -> f32 {
     return softening(inv.x, inv.z, states[contacts[index].body_a].status, states[contacts[index].body_b].status);
 }
 
-// Returns the preloads of a contact with these separations for the next step, m. Both change by the same length.
-fn preloads(slot: u32, index: u32, load: f32, separations: vec2<f32>) -> vec2<f32> {
-    var overlap = -separations.x;
-    if (contacts[index].flags & POINT_COUNT_MASK) > 1u {
-        overlap = -0.5 * (separations.x + separations.y);
+// Returns the preloads of a contact with these loads and separations of its points for the next step, m. Both change by
+// the same length.
+fn preloads(slot: u32, index: u32, loads: vec2<f32>, separations: vec2<f32>) -> vec2<f32> {
+    let load = loads.x + loads.y;
+    if load == 0.0 {
+        return vec2<f32>(0.0);
     }
+    let overlap = -dot(loads, separations) / load;
     let old = manifolds[index].preloads.xy;
     let slop = params.linear_slop;
-    if load == 0.0 || overlap < params.unload_overlap - UNLOAD_SHARE * slop {
+    if overlap < params.unload_overlap - UNLOAD_SHARE * slop {
         return vec2<f32>(0.0);
     }
     let missing = params.unload_overlap - overlap;
@@ -78,11 +80,13 @@ fn store_impulses(
     }
     let point_0 = manifolds[contact].points[0].state;
     let point_1 = manifolds[contact].points[1].state;
+    let count = contacts[contact].flags & POINT_COUNT_MASK;
+    impulses = select(impulses, impulses.zwxy, deeper_point(point_0.y, point_1.y, count) == 1u);
     manifolds[contact].points[0].state = vec4<f32>(point_0.xy, impulses.xy);
     manifolds[contact].points[1].state = vec4<f32>(point_1.xy, impulses.zw);
     if params.preload_rate > 0.0 {
         let separations = vec2<f32>(point_0.y, point_1.y);
-        let kept = preloads(slot, contact, impulses.x + impulses.z, separations);
+        let kept = preloads(slot, contact, impulses.xz, separations);
         manifolds[contact].preloads = vec4<f32>(kept, 0.0, 0.0);
     }
     if (params.switches & SURFACES) != 0u {

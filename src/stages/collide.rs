@@ -467,10 +467,6 @@ fn manifold_in_motion<'a>(
             feature: local.features[index],
         };
     }
-    // The deeper point is first: the sweeps differ in the order of their visits.
-    if touch.count > 1 && touch.points[1].separation < touch.points[0].separation {
-        touch.points.swap(0, 1);
-    }
     touch
 }
 

@@ -7,14 +7,15 @@
 //!
 //! A contact is a spring, and a spring gives way under a load. The preload takes that back: while both bodies are at
 //! rest and overlap by more than the slop, the place at which the spring is relaxed moves into the gap, until the
-//! overlap is the slop for any load. It moves slowly, and both points of a contact share it: if it followed the
-//! impulses of sweeps that have not converged, or each point by itself, tall stacks would rock.
+//! overlap is the slop for any load. That is the mean overlap of the points by their impulses: one that is apart counts
+//! for nothing. It moves slowly, and both points of a contact share it: if it followed the impulses of sweeps that have
+//! not converged, or each point by itself, tall stacks would rock.
 
 use super::prepare::ContactConstraint;
 use crate::constants::{MAX_PRELOAD, UNLOAD_RATE, UNLOAD_SHARE};
 use crate::mass_scale;
 use crate::math::{larger, smaller};
-use crate::types::{BodyState, Contact, IMPACT, Manifold, POINT_COUNT_MASK, Params, Surface};
+use crate::types::{BodyState, Contact, IMPACT, Manifold, Params, Surface};
 
 /// Writes the impulses and preloads of `manifolds`, and the rolling impulses of `contacts`.
 pub fn store_impulses(
@@ -79,9 +80,10 @@ pub fn store_impulses_of(
     impulses: ContactImpulses,
     state: impl Fn(u32) -> BodyState,
 ) {
-    let [normal_0, tangent_0, normal_1, tangent_1] = impulses.points;
-    [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
-    [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
+    for (end, point) in manifold.by_depth(contact.flags).into_iter().enumerate() {
+        let [normal, tangent] = [impulses.points[2 * end], impulses.points[2 * end + 1]];
+        [manifold.points[point].normal_impulse, manifold.points[point].tangent_impulse] = [normal, tangent];
+    }
     if params.preload_rate > 0.0 {
         let softening = || {
             let statuses = [contact.body_a, contact.body_b].map(|body| state(body).status);
@@ -107,11 +109,13 @@ fn preloads(
     state: impl Fn(u32) -> BodyState,
 ) -> [f32; 2] {
     let [p_0, p_1] = &manifold.points;
-    let is_pair = contact.flags & POINT_COUNT_MASK > 1;
-    let overlap = if is_pair { -0.5 * (p_0.separation + p_1.separation) } else { -p_0.separation };
     let load = p_0.normal_impulse + p_1.normal_impulse;
     let (old, slop) = (manifold.preloads, params.linear_slop);
-    if load == 0.0 || overlap < params.unload_overlap - UNLOAD_SHARE * slop {
+    if load == 0.0 {
+        return [0.0; 2];
+    }
+    let overlap = -(p_0.normal_impulse * p_0.separation + p_1.normal_impulse * p_1.separation) / load;
+    if overlap < params.unload_overlap - UNLOAD_SHARE * slop {
         return [0.0; 2];
     }
     let missing = params.unload_overlap - overlap;

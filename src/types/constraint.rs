@@ -42,7 +42,7 @@ pub struct Constraint {
     pub flags: u32,
     /// Mixed coefficient of friction at rest.
     pub friction: f32,
-    /// Separation of points 0 and 1 when the step began, less the preload of the contact
+    /// Separation of points 0 and 1, the deeper one first, when the step began, less the preload of the contact
     /// ([`Manifold::preloads`](super::Manifold::preloads)), m. Later it is
     /// `separation + (Δp_b + (Δq_b − 1) r_b − Δp_a − (Δq_a − 1) r_a)·n`.
     pub separations: [f32; 2],

@@ -116,6 +116,17 @@ pub struct Manifold {
     pub pad: [u32; 2],
 }
 
+impl Manifold {
+    /// Returns the points in the order of their depth, the deepest first, by the flags of the contact. Constraints have
+    /// them in this order.
+    #[inline]
+    #[must_use]
+    pub fn by_depth(&self, flags: u32) -> [usize; 2] {
+        let is_pair = flags & POINT_COUNT_MASK > 1;
+        if is_pair && self.points[1].separation < self.points[0].separation { [1, 0] } else { [0, 1] }
+    }
+}
+
 /// An archived contact: both bodies sleep. It is moved as a whole and hardly ever read. As two tables it would make the
 /// kernels that move it need more buffers than every device has.
 #[repr(C)]

@@ -410,7 +410,7 @@ fn dropped_stack_rests(backend: Backend) {
         return;
     }
     let mut scene = Scene::new("dropped stack");
-    let surface = |shape: Shape| shape.restitution(0.5);
+    let surface = |shape: Shape| shape.restitution(0.7);
     scene.add(Body::fixed(0.0, -1.0).shape(surface(Shape::half_box(20.0, 1.0))));
     for index in 0_u8..20 {
         scene.add(Body::dynamic(0.0, 0.5 + 1.05 * f32::from(index)).shape(surface(Shape::half_box(0.5, 0.5))));
