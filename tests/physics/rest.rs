@@ -40,7 +40,7 @@ fn scene(gravity: f32) -> Scene {
 }
 
 /// solver2d's and Box2D's arch, with Box2D's friction, 0.6, and 4 substeps. Its shoulders slip until they jam; how far
-/// depends on the order of visits. Box2D loses 66.2 J by that and stands; with 64 substeps 57 are lost here. At 0.5 both
+/// depends on the order of visits. Box2D loses 66.2 J by that and stands, with 64 substeps it is 57 here. At 0.5 both
 /// fall.
 fn arch(backend: Backend) {
     let fallen = |friction: &str| {

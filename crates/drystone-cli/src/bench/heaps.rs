@@ -36,7 +36,7 @@ const PYRAMID: &[QualityGoal] = &[QualityGoal::Deepest(30.0), QualityGoal::Moved
 const MIXED: &[QualityGoal] = &[QualityGoal::Deepest(20.0), QualityGoal::Mean(3.0), REST];
 
 /// Scenes that are measured unless `--scenes` names others. Those without goals are compared with other engines only.
-const HEAPS: [QualityScene; 14] = [
+const HEAPS: [QualityScene; 18] = [
     QualityScene { scene: "large_pyramid", goals: PYRAMID },
     QualityScene { scene: "large_pyramid:base=200", goals: PYRAMID },
     QualityScene { scene: "large_pyramid:base=400", goals: PYRAMID },
@@ -52,6 +52,12 @@ const HEAPS: [QualityScene; 14] = [
     QualityScene { scene: "mixed_sizes", goals: MIXED },
     QualityScene { scene: "mixed_sizes:seed=2", goals: MIXED },
     QualityScene { scene: "mixed_sizes:seed=3", goals: MIXED },
+    // As high as those of 1,500.
+    QualityScene { scene: "mixed_sizes:bodies=20000,aspect=13", goals: MIXED },
+    QualityScene { scene: "mixed_sizes:bodies=20000,aspect=13,seed=2", goals: MIXED },
+    QualityScene { scene: "mixed_sizes:bodies=20000,aspect=13,seed=3", goals: MIXED },
+    // A twentieth of a box.
+    QualityScene { scene: "vertical_stack:count=11,top=1000", goals: &[QualityGoal::Deepest(50.0), REST] },
     // A twentieth of the small boxes.
     QualityScene { scene: "high_mass_ratio_2", goals: &[QualityGoal::Deepest(50.0), REST] },
     // The ball weighs 1,000 links. A fiftieth of a link.
@@ -61,6 +67,9 @@ const HEAPS: [QualityScene; 14] = [
     QualityScene { scene: "tumbler", goals: &[] },
     QualityScene { scene: "junkyard", goals: &[] },
 ];
+
+/// Scenes that take too long to be measured unless they are named, a quarter of an hour.
+const LARGE: [QualityScene; 1] = [QualityScene { scene: "large_pyramid:base=1000", goals: PYRAMID }];
 
 /// Returns the specs of all scenes.
 pub fn scenes() -> String {
@@ -94,7 +103,7 @@ impl QualityGoal {
 
 /// Returns the goals of a scene.
 fn goals(scene: &str) -> &'static [QualityGoal] {
-    HEAPS.iter().find(|heap| heap.scene == scene).map_or(&[], |heap| heap.goals)
+    HEAPS.iter().chain(&LARGE).find(|heap| heap.scene == scene).map_or(&[], |heap| heap.goals)
 }
 
 /// Returns the table of one scene, with its goals below.

@@ -66,7 +66,7 @@ pub struct BenchOptions {
           allow_negative_numbers = true, value_parser = whole::<u32>(1..=65_535))]
     worlds: Vec<u32>,
     /// Measure heaps: how deep bodies overlap, how far they have moved and whether they rest, beside goals [default
-    /// scenes: pyramids, stacks, mixed sizes, a chain, 14 in all; it takes some minutes]
+    /// scenes: pyramids, stacks, mixed sizes, a chain, 18 in all; it takes some minutes]
     #[arg(long, conflicts_with_all = ["from", "worlds", "sizes", "plot", "compare", "stages"])]
     quality: bool,
     /// Timed steps, after a first step that is not timed [default: 100; with --quality as many as 20 s have]

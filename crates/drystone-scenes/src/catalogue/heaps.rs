@@ -16,13 +16,14 @@ pub(super) const MIXED_SIZES: Entry = Entry {
     summary: "boxes and circles of many sizes fall into a bin",
     source: "Written for heaps in which small bodies carry large ones. Logarithms of sizes are spread evenly from \
              0.25 m to ratio times as much, half of the bodies are boxes, and the bin is about as high as wide when they \
-             rest. Circles resist rolling a little: without that a few roll on for minutes (the book's chapter on heaps \
+             rest, or aspect times as wide. Circles resist rolling a little: without that a few roll on for minutes (the book's chapter on heaps \
              has figures).",
     parameters: &[
         Parameter::whole("bodies", 1_500, 1, 1_000_000, "boxes and circles"),
         Parameter::real("ratio", 8.0, 1.0, 32.0, "size of the largest body by that of the smallest"),
         Parameter::whole("seed", 1, 0, 20, "start of the sequence of random numbers"),
         Parameter::real("rolling", 0.01, 0.0, 1.0, "rolling resistance of the circles"),
+        Parameter::real("aspect", 1.0, 0.1, 100.0, "width of the bin by the height of the heap"),
     ],
     steps: 900,
     count: |values| 1 + values.count("bodies"),
@@ -42,8 +43,9 @@ fn mixed_sizes(values: &Values) -> Scene {
         area += size * size;
         bodies.push((size, is_box, angle, width));
     }
-    // A square holds them with a fifth of it empty.
-    let half = (0.5 * (1.25 * area).sqrt()).max(widest);
+    // A square, or as many side by side as `aspect`, holds them with a fifth of it empty.
+    let aspect = values.real("aspect");
+    let half = (0.5 * (1.25 * area * aspect).sqrt()).max(widest);
     let (mut left, mut bottom, mut tallest) = (-half, 0.0, 0.0_f32);
     let mut placed = Vec::new();
     for (size, is_box, angle, width) in bodies {
@@ -71,7 +73,7 @@ fn mixed_sizes(values: &Values) -> Scene {
     for body in placed {
         scene.add(body);
     }
-    show(&mut scene, [-half - 1.0, -1.0], [half + 1.0, 2.4 * half]);
+    show(&mut scene, [-half - 1.0, -1.0], [half + 1.0, 2.4 * half / aspect]);
     scene
 }
 

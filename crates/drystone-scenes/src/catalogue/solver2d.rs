@@ -19,6 +19,7 @@ pub(super) const VERTICAL_STACK: Entry = Entry {
         Parameter::real("jitter", 0.0, 0.0, 0.4, "shift of even boxes to the left and odd ones to the right, m"),
         Parameter::real("pitch", 1.0, 1.0, 10.0, "distance between box centres, m; above 1 the boxes fall first"),
         Parameter::real("friction", 0.6, 0.0, 10.0, "friction of the boxes; the ground has 0.6"),
+        Parameter::real("top", 1.0, 0.001, 10_000.0, "mass of the highest box by that of each other"),
     ],
     steps: 1_200,
     count: |values| 1 + values.count("count"),
@@ -29,10 +30,12 @@ fn vertical_stack(values: &Values) -> Scene {
     let [jitter, pitch, friction] = ["jitter", "pitch", "friction"].map(|name| values.real(name));
     let mut scene = box2d_scene();
     scene.add(ground(100.0));
-    for i in 0..values.count("count") {
+    let count = values.count("count");
+    for i in 0..count {
         let x = if i % 2 == 0 { -jitter } else { jitter };
         let y = pitch * (real(i) + 0.5);
-        scene.add(Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5).friction(friction)));
+        let density = if i + 1 == count { values.real("top") } else { 1.0 };
+        scene.add(Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5).friction(friction).density(density)));
     }
     scene
 }
