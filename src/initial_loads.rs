@@ -349,15 +349,15 @@ impl<'a> Heap<'a> {
                 c.find_masses();
             }
             let manifold = &mut manifolds[place as usize];
-            let order = manifold.by_depth(c.flags);
-            for end in 0..(c.flags & POINT_COUNT_MASK) as usize {
-                let (point, from) = (&mut manifold.points[order[end]], &c.points[end]);
+            let count = (c.flags & POINT_COUNT_MASK) as usize;
+            for (end, at) in manifold.by_depth(c.flags).into_iter().enumerate().take(count) {
+                let (point, from) = (&mut manifold.points[at], &c.points[end]);
                 [point.normal_impulse, point.tangent_impulse] = [c.impulses[2 * end], c.impulses[2 * end + 1]];
                 if point.normal_impulse > 0.0 {
                     // Overlap at which the spring alone would carry the load.
                     let overlap =
                         point.normal_impulse * impulse_scale / (from.normal_mass * mass_scale * bias_rate) + slop;
-                    manifold.preloads[order[end]] = (overlap + point.separation).max(0.0);
+                    manifold.preloads[at] = (overlap + point.separation).max(0.0);
                 }
             }
         }

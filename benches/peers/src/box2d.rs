@@ -123,7 +123,11 @@ impl Box2d {
             // Equal to Box2D's centre of mass, except for static bodies, which have none there.
             let (center, turn) = (body.world_point(vector(center))?, body.rotation()?);
             let velocity = body.linear_velocity()?;
-            snapshot.poses.push(Pose { position: [center.x, center.y], rotation: [turn.cosine(), turn.sine()] });
+            snapshot.poses.push(Pose {
+                position: [center.x, center.y],
+                rotation: [turn.cosine(), turn.sine()],
+                ..Pose::default()
+            });
             snapshot.states.push(BodyState {
                 velocity: [velocity.x, velocity.y],
                 angular_velocity: body.angular_velocity()?,

@@ -195,6 +195,8 @@ pub fn add(
                 .max_spring_torque(0.0);
             world.create_motor_joint(&definition)?;
         }
+        JointKind::Gear { .. } => bail!("Box2D 3 has no gears"),
+        JointKind::Pulley { .. } => bail!("Box2D 3 has no pulleys"),
         JointKind::Mouse { target, max_force } => {
             let place = Transform::from_pos_angle(vector((*target).into()), 0.0)?;
             let there = Transform::from_pos_angle(vector(anchor_b.into()), 0.0)?;
