@@ -54,8 +54,8 @@ const HEAPS: [QualityScene; 18] = [
     QualityScene { scene: "mixed_sizes:seed=3", goals: MIXED },
     // As high as those of 1,500.
     QualityScene { scene: "mixed_sizes:bodies=20000,aspect=13", goals: MIXED },
-    QualityScene { scene: "mixed_sizes:bodies=20000,aspect=13,seed=2", goals: MIXED },
-    QualityScene { scene: "mixed_sizes:bodies=20000,aspect=13,seed=3", goals: MIXED },
+    QualityScene { scene: "mixed_sizes:bodies=20000,seed=2,aspect=13", goals: MIXED },
+    QualityScene { scene: "mixed_sizes:bodies=20000,seed=3,aspect=13", goals: MIXED },
     // A twentieth of a box.
     QualityScene { scene: "vertical_stack:count=11,top=1000", goals: &[QualityGoal::Deepest(50.0), REST] },
     // A twentieth of the small boxes.
