@@ -18,7 +18,8 @@ struct PointRows {
     state: vec4<f32>,
 }
 
-// Returns the index of the deeper point of two, by their separations. Constraints have it first.
+// Returns the index of the deeper point of two, by their separations. Constraints have it first. Twin:
+// `Manifold::by_depth` of src/types/contact.rs.
 fn deeper_point(separation_0: f32, separation_1: f32, count: u32) -> u32 {
     return select(0u, 1u, count > 1u && separation_1 < separation_0);
 }

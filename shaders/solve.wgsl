@@ -87,8 +87,9 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     let r_b_0 = select(arms.b_0, arms.b_1, swap);
     let r_a_1 = select(arms.a_1, arms.a_0, swap);
     let r_b_1 = select(arms.b_1, arms.b_0, swap);
-    let mass_0 = select(0.0, effective_mass(inv, r_a_0, r_b_0, normal), two || !swap);
-    let mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, normal), two || swap);
+    let exists = select(vec2<bool>(true, two), vec2<bool>(two, true), swap);
+    let mass_0 = select(0.0, effective_mass(inv, r_a_0, r_b_0, normal), exists.x);
+    let mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, normal), exists.y);
     var v_a = states[a].velocity;
     var w_a = states[a].angular_velocity;
     var v_b = states[b].velocity;
@@ -148,8 +149,8 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
             w_b += i_b * (rolling - old);
             surfaces[slot].rolling_impulse = rolling;
         }
-        let tangent_mass_0 = select(0.0, effective_mass(inv, r_a_0, r_b_0, tangent), two || !swap);
-        let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), two || swap);
+        let tangent_mass_0 = select(0.0, effective_mass(inv, r_a_0, r_b_0, tangent), exists.x);
+        let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), exists.y);
 
         let held_0 = impulses.y;
         let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent) - speed;

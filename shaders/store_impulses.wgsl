@@ -66,7 +66,11 @@ fn store_impulses(
 ) {
     // In the order of the contacts, whose rows are larger than the impulses.
     let contact = flat_index(workgroup, workgroups, LANES, lane);
-    if contact >= counters.contacts || (contacts[contact].flags & POINT_COUNT_MASK) == 0u {
+    if contact >= counters.contacts {
+        return;
+    }
+    let count = contacts[contact].flags & POINT_COUNT_MASK;
+    if count == 0u {
         return;
     }
     let slot = contact_slots[contact];
@@ -80,7 +84,6 @@ fn store_impulses(
     }
     let point_0 = manifolds[contact].points[0].state;
     let point_1 = manifolds[contact].points[1].state;
-    let count = contacts[contact].flags & POINT_COUNT_MASK;
     impulses = select(impulses, impulses.zwxy, deeper_point(point_0.y, point_1.y, count) == 1u);
     manifolds[contact].points[0].state = vec4<f32>(point_0.xy, impulses.xy);
     manifolds[contact].points[1].state = vec4<f32>(point_1.xy, impulses.zw);

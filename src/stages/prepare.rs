@@ -95,7 +95,6 @@ pub fn prepare_contact(
     let spring = params.spring_of(shape_a, shape_b);
     // A stiffness of the user's choice is a spring, which sags under its load.
     let mut preloads = if spring == 0 { manifold.preloads } else { [0.0; 2] };
-    let order = manifold.by_depth(contact.flags);
     let mut constraint = ContactConstraint {
         body_a: contact.body_a,
         body_b: contact.body_b,
@@ -116,9 +115,10 @@ pub fn prepare_contact(
     if bounces {
         constraint.rebound = prepare_rebound(params, [body_a, body_b], [shape_a, shape_b], manifold);
     }
-    for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
-        let (point, preload) = (&manifold.points[order[end]], &mut preloads[order[end]]);
-        let [r_a, r_b] = arms(constraint.flags, [shape_a, shape_b], manifold, order[end]);
+    let count = (contact.flags & POINT_COUNT_MASK) as usize;
+    for (end, at) in manifold.by_depth(contact.flags).into_iter().enumerate().take(count) {
+        let (point, preload) = (&manifold.points[at], &mut preloads[at]);
+        let [r_a, r_b] = arms(constraint.flags, [shape_a, shape_b], manifold, at);
         if is_scaled {
             let inv = |a: &BodyData, b: &BodyData| [a.inv_mass, a.inv_inertia, b.inv_mass, b.inv_inertia];
             let (scaled, unscaled) = (inv(body_a, body_b), inv(true_a, true_b));

@@ -162,3 +162,11 @@ pub fn between(what: &str, got: impl Into<f64>, low: f64, high: f64) {
     let got = got.into();
     assert!(low <= got && got <= high, "{what}: {got}, expected {low} to {high}");
 }
+
+/// Returns the largest distance that a body has moved, m.
+pub fn moved(scene: &Scene, sim: &mut Sim) -> f64 {
+    let start = scene.bodies.iter().map(|body| body.position);
+    let now = sim.bodies();
+    let apart = start.zip(&now).map(|(start, now)| (start.x - now.position[0]).hypot(start.y - now.position[1]));
+    f64::from(apart.fold(0.0, f32::max))
+}

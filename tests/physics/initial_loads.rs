@@ -6,7 +6,7 @@ use drystone::low_level::reference::Reference;
 use drystone::low_level::state::hash;
 use drystone::{Body, Scene, Shape};
 
-use crate::common::{Backend, Sim, far, near};
+use crate::common::{Backend, Sim, far, moved, near};
 
 on_every_backend!(
     stacks_stay,
@@ -43,14 +43,6 @@ fn stacks() -> Scene {
         }
     }
     scene
-}
-
-/// Largest distance that a body has moved, m.
-fn moved(scene: &Scene, sim: &mut Sim) -> f64 {
-    let start = scene.bodies.iter().map(|body| body.position);
-    let now = sim.bodies();
-    let apart = start.zip(&now).map(|(start, now)| (start.x - now.position[0]).hypot(start.y - now.position[1]));
-    f64::from(apart.fold(0.0, f32::max))
 }
 
 /// Relative error of the force on the ground.

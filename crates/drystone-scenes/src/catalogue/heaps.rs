@@ -16,8 +16,8 @@ pub(super) const MIXED_SIZES: Entry = Entry {
     summary: "boxes and circles of many sizes fall into a bin",
     source: "Written for heaps in which small bodies carry large ones. Logarithms of sizes are spread evenly from \
              0.25 m to ratio times as much, half of the bodies are boxes, and the bin is about as high as wide when they \
-             rest, or aspect times as wide. Circles resist rolling a little: without that a few roll on for minutes (the book's chapter on heaps \
-             has figures).",
+             rest, or aspect times as wide. Circles resist rolling a little: without that a few roll on for minutes \
+             (the book's chapter on heaps has figures).",
     parameters: &[
         Parameter::whole("bodies", 1_500, 1, 1_000_000, "boxes and circles"),
         Parameter::real("ratio", 8.0, 1.0, 32.0, "size of the largest body by that of the smallest"),
