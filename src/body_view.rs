@@ -17,6 +17,7 @@ pub struct BodyView {
     pose: Pose,
     state: BodyState,
     mass: MassProperties,
+    user_data: u64,
 }
 
 impl BodyView {
@@ -24,7 +25,7 @@ impl BodyView {
     pub(crate) fn new(compiled: &Compiled, id: BodyId, pose: Pose, state: BodyState) -> Self {
         let slot = id.index as usize;
         let kind = BodyType::of_number(compiled.bodies[slot].kind);
-        Self { id, kind, pose, state, mass: compiled.mass[slot] }
+        Self { id, kind, pose, state, mass: compiled.mass[slot], user_data: compiled.user_data(slot) }
     }
 
     /// Returns the id of the body.
@@ -104,6 +105,13 @@ impl BodyView {
     #[must_use]
     pub fn inertia(&self) -> f32 {
         self.mass.inertia
+    }
+
+    /// Returns the number of the user's: that of the scene or of [`Property::UserData`](crate::Property::UserData); 0 by
+    /// default.
+    #[must_use]
+    pub fn user_data(&self) -> u64 {
+        self.user_data
     }
 
     /// Returns true unless the body is dynamic and sleeps ([`Settings::sleep`](crate::Settings::sleep)).

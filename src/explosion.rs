@@ -67,6 +67,17 @@ impl Explosion {
         CommandError::check_values(values)
     }
 
+    /// Returns the impulses on the bodies of a world, by their slots.
+    pub(crate) fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
+        let push = |(shape, pose): (&ShapeData, &Pose)| {
+            let (impulse, arm) = self.push(shape, &compiled.vertices, pose)?;
+            let body = shape.body as usize;
+            let point = inv_rotate(pose.rotation.into(), arm) + compiled.mass[body].center;
+            Some((body, Command::Impulse { impulse, point: Some(point) }))
+        };
+        pushable_shapes(compiled, poses, self.mask).filter_map(push).collect()
+    }
+
     /// Returns the impulse on a shape and the arm at which it acts, from the centre of mass, if the shape is in reach.
     fn push(&self, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> Option<(Vec2, Vec2)> {
         let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
@@ -92,8 +103,8 @@ impl Explosion {
     }
 }
 
-/// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that
-/// both backends give the same commands.
+/// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that both
+/// backends give the same commands.
 ///
 /// # Errors
 /// The first value that is out of range.
@@ -103,15 +114,7 @@ pub fn explosion_pushes(
     poses: &[Pose],
 ) -> Result<Vec<(usize, Command)>, CommandError> {
     explosion.check()?;
-    let mut pushes = Vec::new();
-    for (shape, pose) in pushable_shapes(compiled, poses, explosion.mask) {
-        if let Some((impulse, arm)) = explosion.push(shape, &compiled.vertices, pose) {
-            let body = shape.body as usize;
-            let point = inv_rotate(pose.rotation.into(), arm) + compiled.mass[body].center;
-            pushes.push((body, Command::Impulse { impulse, point: Some(point) }));
-        }
-    }
-    Ok(pushes)
+    Ok(explosion.pushes(compiled, poses))
 }
 
 /// Returns the point of a shape nearest to a point of the world, and its distance. If that point is in the shape: the

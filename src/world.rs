@@ -6,14 +6,14 @@ use crate::command::{Command, slot_of};
 use crate::cpu::CpuWorld;
 use crate::debug_draw::{DebugDraw, DebugDrawOptions, debug_draw};
 use crate::event::Event;
-use crate::explosion::{Explosion, explosion_pushes};
+use crate::explosion::Explosion;
 use crate::gpu::GpuWorld;
 use crate::host::{Host, WorldEngine, world_verbs};
 use crate::mover::{Moved, Mover, move_characters};
 use crate::population::{BodyId, Journal, Population, living};
 use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::Scene;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Lineage, Snapshot};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
 use crate::types::{BodyState, Pose};
@@ -149,10 +149,10 @@ impl World {
         // Before the device is waited for.
         explosion.check()?;
         let pushes = match self {
-            Self::Cpu(world) => explosion_pushes(explosion, world.compiled(), world.poses())?,
+            Self::Cpu(world) => explosion.pushes(world.compiled(), world.poses()),
             Self::Gpu(world) => {
                 let poses = world.read_poses()?;
-                explosion_pushes(explosion, world.compiled(), &poses)?
+                explosion.pushes(world.compiled(), &poses)
             }
         };
         self.push(&pushes)
@@ -434,4 +434,10 @@ impl World {
             Self::Gpu(world) => world.population(),
         }
     }
+}
+
+/// Returns the lineage that a snapshot of a world taken now would have, for a snapshot that is built from tables.
+#[must_use]
+pub fn lineage(world: &World) -> Lineage {
+    world.host().lineage()
 }

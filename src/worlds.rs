@@ -12,6 +12,7 @@ use crate::cancel::CancelToken;
 use crate::command::{Command, JointCommand};
 use crate::cpu::{CpuWorld, WorldGroup};
 use crate::event::Event;
+use crate::explosion::Explosion;
 #[cfg(feature = "gpu")]
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
@@ -24,6 +25,7 @@ use crate::snapshot::Snapshot;
 use crate::state;
 use crate::threads::Threads;
 use crate::types::{BodyState, Pose};
+use crate::wind::Wind;
 use crate::world_error::WorldError;
 
 /// Many independent worlds, on the CPU or side by side on the GPU.
@@ -48,7 +50,7 @@ use crate::world_error::WorldError;
 ///
 /// Every world has its own scene, commands, events, snapshots, hash and number of steps. All worlds step together or
 /// only some ([`WorldBatch::step_some`]), and each can be reset alone, to its start or to a snapshot
-/// ([`WorldBatch::reset`], [`WorldBatch::restore_all`]), as learning does when an episode ends. Observations come for
+/// ([`WorldBatch::reset`], [`WorldBatch::restore`]), as learning does when an episode ends. Observations come for
 /// all worlds at once: bodies as one array ([`WorldBatch::bodies`]), rays and regions as one batch
 /// ([`WorldBatch::query`]). The scenes may differ in everything, including their sizes, except some settings.
 ///
@@ -222,12 +224,6 @@ impl WorldBatch {
         }
     }
 
-    /// Returns the largest number of contacts of a step of a world; 0 if there is no such world.
-    #[must_use]
-    pub fn contact_limit(&self, world: usize) -> usize {
-        self.host(world).map_or(0, Host::contact_limit)
-    }
-
     /// Waits until all steps are done.
     ///
     /// # Errors
@@ -315,6 +311,47 @@ impl WorldBatch {
         Ok(self.host_mut(world)?.command_joint(joint, command)?)
     }
 
+    /// Pushes bodies away from points, each in the world given with it, as [`World::explode`](crate::World::explode).
+    /// Returns the number of impulses. On the GPU this waits for the device and reads the bodies of all worlds back, once.
+    ///
+    /// # Errors
+    /// There is no such world, a value is out of range, or the device is lost; then nothing has changed.
+    pub fn explode(&mut self, explosions: &[(usize, Explosion)]) -> Result<usize, WorldError> {
+        explosions.iter().try_for_each(|(_, explosion)| explosion.check())?;
+        self.push(explosions, |explosion, compiled, poses, _| explosion.pushes(compiled, poses))
+    }
+
+    /// Lets a wind press on the bodies of each world given with it in its next step, as
+    /// [`World::apply_wind`](crate::World::apply_wind). Returns the number of impulses. On the GPU this waits for the
+    /// device and reads the bodies of all worlds back, once.
+    ///
+    /// # Errors
+    /// There is no such world, a value is out of range, or the device is lost; then nothing has changed.
+    pub fn apply_wind(&mut self, winds: &[(usize, Wind)]) -> Result<usize, WorldError> {
+        winds.iter().try_for_each(|(_, wind)| wind.check())?;
+        self.push(winds, Wind::pushes)
+    }
+
+    /// Gives the commands that a function finds for the bodies of each given world. Returns their number.
+    fn push<T>(
+        &mut self,
+        given: &[(usize, T)],
+        pushes: impl Fn(&T, &Compiled, &[Pose], &[BodyState]) -> Vec<(usize, Command)>,
+    ) -> Result<usize, WorldError> {
+        given.iter().try_for_each(|&(world, _)| self.check(world))?;
+        let rows = self.bodies()?;
+        let mut count = 0;
+        for &(world, ref from) in given {
+            let host = self.host_mut(world)?;
+            let pushes = pushes(from, &host.compiled, rows.poses(world), rows.states(world));
+            for &(body, push) in &pushes {
+                host.command_slot(body, push, None)?;
+            }
+            count += pushes.len();
+        }
+        Ok(count)
+    }
+
     /// Wakes every body of a world at the start of the next step, where bodies sleep.
     ///
     /// # Errors
@@ -389,22 +426,14 @@ impl WorldBatch {
         self.in_world(world, |engine| engine.snapshot())?
     }
 
-    /// Restores a world from a snapshot, its own or one of a [`World`](crate::World) of the same scene, to the same
-    /// bits. The other worlds stay as they are. On the GPU this waits for the device.
+    /// Restores worlds, each from a snapshot, its own or one of a [`World`](crate::World) of the same scene, to the same
+    /// bits. The other worlds stay as they are. On the GPU this waits for the device once.
     ///
     /// # Errors
-    /// There is no such world, the snapshot does not fit it ([`World::restore`](crate::World::restore) lists the
-    /// checks), or the device is lost; then nothing has changed.
-    pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
-        self.restore_all(&[(world, snapshot)])
-    }
-
-    /// Restores several worlds, each from its snapshot, as [`Self::restore`]. On the GPU this waits for the device
-    /// once.
-    ///
-    /// # Errors
-    /// Those of [`Self::restore`]; a world is given twice. Then nothing has changed in any world.
-    pub fn restore_all(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+    /// There is no such world, one is given twice, a snapshot does not fit its world
+    /// ([`World::restore`](crate::World::restore) lists the checks), or the device is lost. Then nothing has changed in
+    /// any world.
+    pub fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
         self.check_all(which.iter().map(|&(world, _)| world))?;
         self.inner.restore(which, Untaken::Dropped)
     }

@@ -574,7 +574,6 @@ fn a_crowd_is_rejected_before_memory_is_allocated() {
     let mut hashes = Vec::new();
     for threads in [1, 3] {
         let mut world = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(1);
-        assert_eq!(world.contact_limit(), 1 << 20);
         let before = world.snapshot();
         for _ in 0..3 {
             let (found, limit) = too_many(world.step());

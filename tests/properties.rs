@@ -336,7 +336,7 @@ proptest! {
             if step == 20 {
                 kept = Some(batch.snapshot(2).unwrap());
             } else if let Some(kept) = kept.take_if(|_| step == 35) {
-                batch.restore(2, &kept).unwrap();
+                batch.restore(&[(2, &kept)]).unwrap();
                 alone[2].restore(&kept).unwrap();
             }
             for (world, alone) in alone.iter_mut().enumerate().filter(|_| step % 10 == 9) {

@@ -68,6 +68,34 @@ fn mass_and_inertia_are_those_that_were_set() {
 }
 
 #[test]
+fn the_users_number_stays_with_its_body_and_wakes_nothing() {
+    let mut scene = floor();
+    scene.settings.sleep = true;
+    let ball = scene.add(crate_at(0.0, 0.5).user_data(u64::MAX));
+    let other = scene.add(crate_at(3.0, 0.5));
+    for (name, mut world) in on_all(&scene) {
+        let number = |world: &World, id: BodyId| world.body(id).unwrap().user_data();
+        let [ball, other] = [ball, other].map(|index| world.body_id(index).unwrap());
+        advance(&mut world, 60);
+        let before = world.snapshot().unwrap();
+        world.set(other, Property::UserData(7)).unwrap();
+        advance(&mut world, 1);
+        assert!(!world.body(other).unwrap().is_awake(), "{name}");
+        assert_eq!([number(&world, ball), number(&world, other)], [u64::MAX, 7], "{name}");
+        // It outlives its body's shapes, and not its body.
+        world.set_shapes(other, &[Shape::circle(0.5)]).unwrap();
+        assert_eq!(number(&world, other), 7, "{name}");
+        world.remove_bodies(&[ball]).unwrap();
+        advance(&mut world, 1);
+        let [new] = world.add_bodies(&[crate_at(0.0, 2.0)]).unwrap()[..] else { panic!("one") };
+        advance(&mut world, 1);
+        assert_eq!((new.index, number(&world, new)), (ball.index, 0), "{name}");
+        world.restore(&before).unwrap();
+        assert_eq!([number(&world, ball), number(&world, other)], [u64::MAX, 0], "{name}");
+    }
+}
+
+#[test]
 fn friction_restitution_and_belts_follow() {
     let mut scene = floor();
     scene.settings.restitution_mix = drystone::Mixing::Max;
@@ -270,7 +298,7 @@ fn drive(world: &mut World, steps: std::ops::Range<usize>, journal: &mut Journal
             #[allow(clippy::cast_precision_loss, reason = "below 100")]
             let share = next(100) as f32 / 100.0;
             let kinds = [BodyType::Static, BodyType::Kinematic, BodyType::Dynamic, BodyType::Dynamic];
-            let property = match next(14) {
+            let property = match next(15) {
                 0 | 1 => Property::Kind(kinds[usize::try_from(next(4)).unwrap()]),
                 2 => Property::Mass(0.5 + share),
                 3 => Property::Inertia(0.1 + share),
@@ -283,6 +311,7 @@ fn drive(world: &mut World, steps: std::ops::Range<usize>, journal: &mut Journal
                 10 => Property::Shapes(ShapeProperty::Restitution(share)),
                 11 => Property::Shape(0, ShapeProperty::TangentSpeed(share)),
                 12 => Property::Shapes(ShapeProperty::RollingResistance(0.1 * share)),
+                13 => Property::UserData(next(100)),
                 _ => Property::CanSleep(share < 0.9),
             };
             world.set(id, property).unwrap();

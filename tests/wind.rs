@@ -1,9 +1,11 @@
 //! Wind: drag and lift by the laws of fluid resistance, equal on every backend.
 
-use drystone::{Body, Filter, Scene, Shape, Wind, World};
+use drystone::low_level::state;
+use drystone::{Body, Explosion, Filter, Scene, Shape, Wind, World, WorldBatch};
 use glam::Vec2;
 
 use crate::common::{Backend, near};
+use crate::support::context;
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
 const DT: f64 = 1.0 / 60.0;
@@ -133,5 +135,46 @@ fn what_feels_no_wind_stays() {
         assert_eq!(world.body(2).unwrap().velocity(), Vec2::ZERO);
         let error = world.apply_wind(&Wind { drag: f32::NAN, ..wind }).unwrap_err().to_string();
         assert!(error.contains("the drag"), "{error}");
+    }
+}
+
+/// Each world of a batch has a wind or an explosion of its own, to the bits of a world by itself; one without has none.
+#[test]
+fn worlds_of_a_batch_have_winds_and_explosions_of_their_own() {
+    let plate = |x: f32| Body::dynamic(x, 0.0).angle(0.4).shape(Shape::half_box(0.5, 0.1));
+    let scenes = [scene(0.0, vec![plate(0.0), plate(3.0)]), scene(1.0, vec![plate(1.0)]), scene(0.0, vec![plate(2.0)])];
+    let winds = [3.0, -2.0].map(|x| Wind { velocity: Vec2::new(x, 1.0), ..Wind::default() });
+    let burst = Explosion { position: Vec2::new(2.5, -1.0), falloff: 2.0, ..Explosion::default() };
+    let batches = [WorldBatch::on_cpu(&scenes, 2).unwrap(), WorldBatch::on_gpu(context(), &scenes).unwrap()];
+    for (mut batch, backend) in batches.into_iter().zip([Backend::Cpu1, Backend::Gpu]) {
+        let mut alone = scenes.each_ref().map(|scene| backend.world(scene));
+        for step in 0..20 {
+            let given: Vec<(usize, Wind)> = winds.iter().copied().enumerate().collect();
+            let mut count = 0;
+            for &(world, ref wind) in &given {
+                count += alone[world].apply_wind(wind).unwrap();
+            }
+            assert_eq!(batch.apply_wind(&given).unwrap(), count, "{backend:?}");
+            if step == 10 {
+                let count = alone[0].explode(&burst).unwrap();
+                assert!(count > 0 && batch.explode(&[(0, burst)]).unwrap() == count, "{backend:?}");
+            }
+            for world in &mut alone {
+                world.step().unwrap();
+            }
+            batch.step().unwrap();
+        }
+        let hashes = alone.each_mut().map(|world| state::hash(&world.snapshot().unwrap()));
+        assert_eq!(batch.hashes().unwrap(), hashes, "{backend:?}");
+        let velocity = |world: usize| Vec2::from(batch.snapshot(world).unwrap().states[0].velocity);
+        let [first, second, third] = [0, 1, 2].map(velocity);
+        assert!(first.x > 0.01 && second.x < -0.01 && third == Vec2::ZERO, "{backend:?}: {first} {second} {third}");
+        // A value out of range: no world has the wind.
+        let wrong = Wind { density: f32::NAN, ..Wind::default() };
+        assert!(batch.apply_wind(&[(0, winds[0]), (1, wrong)]).is_err());
+        assert!(batch.apply_wind(&[(0, winds[0]), (3, winds[0])]).is_err() && batch.explode(&[(3, burst)]).is_err());
+        batch.step().unwrap();
+        alone[0].step().unwrap();
+        assert_eq!(batch.hashes().unwrap()[0], state::hash(&alone[0].snapshot().unwrap()), "{backend:?}");
     }
 }

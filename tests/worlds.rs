@@ -173,7 +173,7 @@ fn restoring_one_world_does_not_affect_others() {
         (0..10).for_each(|_| worlds.step().unwrap());
         let episode = worlds.snapshot(1).unwrap();
         (0..15).for_each(|_| worlds.step().unwrap());
-        worlds.restore(1, &episode).unwrap();
+        worlds.restore(&[(1, &episode)]).unwrap();
         assert_eq!((worlds.steps(0), worlds.steps(1)), (25, 10));
         (0..20).for_each(|_| worlds.step().unwrap());
         (0..30).for_each(|_| control.step().unwrap());
@@ -184,7 +184,7 @@ fn restoring_one_world_does_not_affect_others() {
         assert_ne!(end[1], middle[1], "a pile at rest would make the test void");
         // A snapshot of another world changes nothing.
         let foreign = together(backend, &[scene("card_house")]).snapshot(0).unwrap();
-        assert!(worlds.restore(0, &foreign).is_err());
+        assert!(worlds.restore(&[(0, &foreign)]).is_err());
         assert_eq!(worlds.hashes().unwrap()[0], end[0]);
     }
 }

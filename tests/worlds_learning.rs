@@ -178,11 +178,11 @@ fn several_worlds_are_restored_at_once() {
         let kept = [0, 2].map(|world| worlds.snapshot(world).unwrap());
         (0..10).for_each(|_| worlds.step().unwrap());
         // Worlds of one scene accept each other's snapshots.
-        worlds.restore_all(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
+        worlds.restore(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
         let hashes = worlds.hashes().unwrap();
         assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::low_level::state::hash));
         assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [20, 10, 10]);
-        assert!(worlds.restore_all(&[(0, &kept[0]), (5, &kept[0])]).is_err());
+        assert!(worlds.restore(&[(0, &kept[0]), (5, &kept[0])]).is_err());
         assert_eq!(worlds.hashes().unwrap(), hashes);
     }
 }

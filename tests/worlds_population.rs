@@ -227,9 +227,9 @@ fn a_reset_or_restore_undoes_changes() {
                 (0..steps).for_each(|_| single.step().unwrap());
                 assert!(worlds.snapshot(1).unwrap() == single.snapshot().unwrap(), "{backend}: {what}");
             };
-            worlds.restore(1, &late).unwrap();
+            worlds.restore(&[(1, &late)]).unwrap();
             assert!(worlds.snapshot(1).unwrap() == late);
-            worlds.restore(1, &early).unwrap();
+            worlds.restore(&[(1, &early)]).unwrap();
             (0..6).for_each(|_| worlds.step_some(&[1]).unwrap());
             compare(&mut worlds, 11, "from before they came");
             assert_eq!(worlds.body_id(1, 1), Some(first));
@@ -241,11 +241,11 @@ fn a_reset_or_restore_undoes_changes() {
             compare(&mut worlds, 25, "begun again");
             // Forward again to the added bodies; a world without any of them rejects a snapshot that lacks their
             // descriptions.
-            worlds.restore(1, &late).unwrap();
+            worlds.restore(&[(1, &late)]).unwrap();
             assert!(worlds.snapshot(1).unwrap() == late);
             worlds.reset(&[1]).unwrap();
             let untold = Snapshot { lineage: Lineage::default(), ..late };
-            assert!(worlds.restore(1, &untold).is_err());
+            assert!(worlds.restore(&[(1, &untold)]).is_err());
             compare(&mut worlds, 0, "after a refusal");
         }
     }
@@ -355,7 +355,7 @@ fn each_world_has_its_own_gravity() {
         let mut fresh = alone(backend, &scenes[1]);
         (0..9).for_each(|_| fresh.step().unwrap());
         assert_eq!(worlds.hashes().unwrap()[1], state::hash(&fresh.snapshot().unwrap()), "{backend}");
-        worlds.restore(1, &kept).unwrap();
+        worlds.restore(&[(1, &kept)]).unwrap();
         (0..9).for_each(|_| worlds.step_some(&[1]).unwrap());
         assert_eq!(worlds.hashes().unwrap()[1], hashes[1], "{backend}");
     }

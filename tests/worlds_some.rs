@@ -265,7 +265,7 @@ fn worlds_of_the_wrong_parity_restore_and_answer() {
             assert!(alone.hit(0).is_some());
             assert_eq!(format!("{:?}", answers.hit(world)), format!("{:?}", alone.hit(0)));
         }
-        worlds.restore(1, &kept).unwrap();
+        worlds.restore(&[(1, &kept)]).unwrap();
         assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [11, 10, 10]);
         (0..10).for_each(|_| worlds.step_some(&[2, 1]).unwrap());
         assert!(worlds.snapshot(1).unwrap() == single.snapshot().unwrap(), "{backend}");

@@ -90,6 +90,28 @@ def test_a_body_of_one_world_gets_other_shapes() -> None:
         worlds.set_shapes(1, 9, [{"circle": {"radius": 0.5}}])
 
 
+def test_each_world_has_its_own_wind() -> None:
+    scene = ds.Scene("space", gravity=(0, 0))
+    scene.add(ds.Body.dynamic(2, 0).circle(0.5))
+    worlds = ds.Batch([scene] * 3, backend="cpu")
+    assert worlds.apply_wind([(10, 0), (0, 10), (0, -10)], [True, True, False]) == 2
+    assert worlds.explode(2, (0, 0), impulse_per_length=1) == 1
+    worlds.step()
+    velocities = worlds.velocities[:, 0]
+    assert velocities[0, 0] > 0 and velocities[1, 1] == velocities[0, 0] and velocities[2, 0] > 0
+    assert velocities[0, 1] == velocities[1, 0] == velocities[2, 1] == 0
+    alone = ds.World(scene, backend="cpu")
+    alone.apply_wind((10, 0))
+    alone.step(1)
+    assert alone.hash() == worlds.hashes()[0]
+    # One for all.
+    assert worlds.apply_wind((1, 0)) == 3
+    with pytest.raises(ValueError, match=r"velocity: has shape \(2, 2\)"):
+        worlds.apply_wind([(1, 0), (0, 1)])
+    with pytest.raises(ValueError, match="worlds: has dtype"):
+        worlds.apply_wind((1, 0), [0, 1, 2])
+
+
 def test_forces_act_until_they_are_changed() -> None:
     worlds = batch(4, free())
     thrust = np.array([[1, 0], [2, 0], [3, 0], [0, 4]], dtype=np.float32)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +291,50 @@ def test_properties_change_while_it_runs(tmp_path: Path) -> None:
         made.body("ball").set(shape=3, friction=1)
     with pytest.raises(KeyError):
         made.set([7], friction=1)
+
+
+def test_user_data_has_64_bits_and_is_saved() -> None:
+    scene = ds.Scene("keys", gravity=(0, 0))
+    scene.add(ds.Body.dynamic(0, 0).circle(0.5).id("ball").set(user_data=2**64 - 1))
+    scene.add(ds.Body.dynamic(2, 0).circle(0.5))
+    made = world(scene)
+    assert (made.body("ball").user_data, made.body(1).user_data) == (2**64 - 1, 0)
+    before = made.snapshot()
+    made.body(1).user_data = 7
+    made.step(1)
+    resumed = ds.World.load(made.save(), backend="cpu")
+    assert (resumed.body("ball").user_data, resumed.body(1).user_data) == (2**64 - 1, 7)
+    made.restore(before)
+    assert made.body(1).user_data == 0
+    for value in (-1, 2**64):
+        with pytest.raises(ValueError, match="user_data"):
+            made.body(1).user_data = value
+
+
+def test_explosions_and_winds_push() -> None:
+    scene = ds.Scene("space", gravity=(0, 0))
+    scene.add(ds.Body.dynamic(2, 0).circle(0.5).id("ball"))
+    made = world(scene)
+    assert made.explode((0, 0), impulse_per_length=2, radius=1.25, falloff=1) == 1
+    made.step(1)
+    # The ball is 1.5 m away, by a quarter of the falloff: 1 m wide, it gets 0.75 · 2 N·s.
+    mass = made.body("ball").mass
+    assert made.body("ball").velocity == pytest.approx((1.5 / mass, 0), rel=1e-5)
+    assert made.explode((0, 90)) == 0
+    made.body("ball").velocity = (0, 0)
+    made.apply_wind((10, 0), density=1.2, drag=0.8, lift=0)
+    made.step(1)
+    assert made.body("ball").velocity == pytest.approx((0.5 * 1.2 * 100 * 0.8 / 60 / mass, 0), rel=1e-5)
+    assert made.apply_wind((10, 0), mask=2) == 0
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: made.explode((0, 0), radius=-1), "radius.*-1"),
+        (lambda: made.explode((0, 0), mask=-1), "mask: is -1"),
+        (lambda: made.apply_wind((0, 0), density=float("nan")), "density"),
+        (lambda: made.apply_wind((0, 0), drag=-2), "drag.*-2"),
+    ]
+    for call, message in calls:
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_a_body_gets_other_shapes() -> None:

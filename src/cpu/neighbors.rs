@@ -73,7 +73,7 @@ impl CpuWorld {
         self.host.limits.check()?;
 
         let begin = self.times.begin();
-        let limit = self.contact_limit();
+        let limit = self.host.contact_limit();
         let found = self.find_pairs(limit);
         found.map_err(|TooMany { found }| WorldError::TooManyContacts { found, limit })?;
         self.count_contacts();

@@ -236,12 +236,6 @@ macro_rules! world_verbs {
             self.host_mut().limits.set_contacts(limit);
         }
 
-        /// Returns the largest number of contacts that a step may have.
-        #[must_use]
-        pub fn contact_limit(&self) -> usize {
-            self.host().contact_limit()
-        }
-
         /// Returns the steps that dropped contacts or events because a buffer was full, as far as known. The CPU never
         /// drops any.
         #[must_use]
@@ -259,12 +253,6 @@ macro_rules! world_verbs {
         #[must_use]
         pub fn steps(&self) -> u64 {
             self.host().steps
-        }
-
-        /// Returns the lineage that a snapshot taken now would have, for a snapshot that is built from tables.
-        #[must_use]
-        pub fn lineage(&self) -> $crate::snapshot::Lineage {
-            self.host().lineage()
         }
     };
 }

@@ -118,6 +118,7 @@ impl Population {
             Property::GravityScale(scale) => body.gravity_scale = scale,
             Property::LinearDamping(rate) => body.linear_damping = rate,
             Property::AngularDamping(rate) => body.angular_damping = rate,
+            Property::UserData(number) => traits.user_data = number,
             Property::Shape(number, set) => {
                 let own = &self.shapes[slot];
                 let Some(&place) = own.get(number) else {
@@ -314,6 +315,7 @@ impl Models {
             Property::GravityScale(scale) => body.gravity_scale = scale,
             Property::LinearDamping(rate) => body.linear_damping = rate,
             Property::AngularDamping(rate) => body.angular_damping = rate,
+            Property::UserData(number) => body.user_data = number,
             Property::Shape(number, set) => {
                 if let Some(shape) = in_table_order(body).nth(number) {
                     describe_shape(shape, set);

@@ -173,6 +173,7 @@ fn described(compiled: &Compiled, slot: usize, shapes: &[Shape]) -> Body {
         inertia: traits.has_own_inertia.then_some(traits.mass.inertia),
         fixed_rotation: traits.fixed_rotation,
         bullet: traits.bullet,
+        user_data: traits.user_data,
         shapes: shapes.to_vec(),
         ..Body::dynamic(0.0, 0.0)
     }

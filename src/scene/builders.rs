@@ -247,6 +247,13 @@ impl Body {
         self
     }
 
+    /// Returns the body with a number of the user's ([`Body::user_data`]).
+    #[must_use]
+    pub fn user_data(mut self, number: u64) -> Self {
+        self.user_data = number;
+        self
+    }
+
     /// Returns the body with a constant force on its centre of mass, in world axes, N.
     #[must_use]
     pub fn force(mut self, force: impl Into<Vec2>) -> Self {

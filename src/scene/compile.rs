@@ -45,7 +45,7 @@ pub struct Compiled {
     pub states: Vec<BodyState>,
     /// Mass, inertia and centre of mass of the bodies.
     pub mass: Vec<MassProperties>,
-    /// Properties of the bodies while they are dynamic.
+    /// Properties of the bodies that no stage reads.
     pub(crate) traits: Vec<DynamicTraits>,
     /// Names of the bodies.
     pub ids: Vec<Option<String>>,
@@ -88,6 +88,13 @@ pub struct PathBody {
 }
 
 impl Compiled {
+    /// Returns the number of the user's of the body in a slot ([`Body::user_data`](super::Body::user_data)); 0 if there is
+    /// none.
+    #[must_use]
+    pub fn user_data(&self, slot: usize) -> u64 {
+        self.traits.get(slot).map_or(0, |traits| traits.user_data)
+    }
+
     /// Returns true if the scene has emitters.
     #[must_use]
     pub fn emits(&self) -> bool {

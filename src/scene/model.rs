@@ -361,6 +361,9 @@ pub struct Body {
     /// Number that the colour follows in pictures, in place of the body's index. A world that is saved as a scene gives
     /// it to bodies whose index is another there, so that they keep their colours.
     pub color_index: Option<u32>,
+    /// Number of the user's, such as the key of a table beside the world ([`BodyView::user_data`](crate::BodyView)). It
+    /// has no effect on the simulation.
+    pub user_data: u64,
     /// Shapes, at least one.
     pub shapes: Vec<Shape>,
 }
@@ -389,6 +392,7 @@ impl Default for Body {
             inertia: None,
             path: None,
             color_index: None,
+            user_data: 0,
             shapes: Vec::new(),
         }
     }

@@ -47,6 +47,8 @@ pub enum Property {
     LinearDamping(f32),
     /// Damping of the angular velocity, 1/s, at least 0.
     AngularDamping(f32),
+    /// Number of the user's ([`Body::user_data`](crate::Body::user_data)). Wakes nothing.
+    UserData(u64),
     /// A property of one of the body's shapes, by its number in [`Body::shapes`](crate::Body::shapes), where half
     /// planes are counted first.
     Shape(usize, ShapeProperty),
@@ -85,6 +87,7 @@ impl Property {
             Self::GravityScale(_) => PropertyName(None, "gravity_scale"),
             Self::LinearDamping(_) => PropertyName(None, "linear_damping"),
             Self::AngularDamping(_) => PropertyName(None, "angular_damping"),
+            Self::UserData(_) => PropertyName(None, "user_data"),
             Self::Shape(number, property) => PropertyName(Some(*number), property.name()),
             Self::Shapes(property) => PropertyName(None, property.name()),
         }
@@ -108,7 +111,7 @@ impl Property {
     pub(crate) fn check(&self) -> Result<(), SceneError> {
         let name = self.name();
         match *self {
-            Self::Kind(_) | Self::FixedRotation(_) | Self::Bullet(_) | Self::CanSleep(_) => Ok(()),
+            Self::Kind(_) | Self::FixedRotation(_) | Self::Bullet(_) | Self::CanSleep(_) | Self::UserData(_) => Ok(()),
             Self::Mass(mass) => MASS.check(mass, format_args!("{name}")),
             Self::Inertia(inertia) => INERTIA.check(inertia, format_args!("{name}")),
             Self::SleepSpeed(speed) => SLEEP_SPEED.check(speed, format_args!("{name}")),

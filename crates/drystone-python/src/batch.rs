@@ -18,6 +18,7 @@ use crate::columns::{BodyColumns, Column, ColumnChoice};
 use crate::contacts::ContactColumns;
 use crate::loads::{LoadArray, LoadChange, LoadKind, loads_of};
 use crate::picture::{PictureSize, picture_of_view};
+use crate::pushes::{Air, Blast, explosion, wind};
 use crate::rays::{HitColumns, queries};
 use crate::scene::{SceneHandle, parse_body, parse_properties, parse_shapes};
 use crate::touches::Touches;
@@ -622,8 +623,9 @@ impl BatchHandle {
                 Ok(Snapshot::from_bytes(data, compiled.fingerprint()).map_err(WorldError::from)?)
             };
             let snapshots = which.iter().zip(&data).map(parse).collect::<Result<Vec<_>, CallError>>()?;
-            for (&world, snapshot) in which.iter().zip(&snapshots) {
-                owned.worlds.restore(world, snapshot)?;
+            let each: Vec<_> = which.iter().copied().zip(&snapshots).collect();
+            owned.worlds.restore(&each)?;
+            for (world, snapshot) in each {
                 owned.touches.restart(&mut owned.worlds, world, Some(snapshot))?;
             }
             Ok(snapshots)
@@ -639,6 +641,18 @@ impl BatchHandle {
     /// Sets gravity of a world, m/s².
     fn set_gravity(&self, py: Python<'_>, world: usize, gravity: [f32; 2]) -> PyResult<()> {
         Ok(self.with(py, |owned| Ok(owned.worlds.set_gravity(world, gravity.into())?))?)
+    }
+
+    /// Pushes bodies of a world away from a point in its next step. Returns the number of impulses.
+    fn explode(&self, py: Python<'_>, world: usize, position: [f32; 2], blast: Blast) -> PyResult<usize> {
+        Ok(self.with(py, |owned| Ok(owned.worlds.explode(&[(world, explosion(position, blast))])?))?)
+    }
+
+    /// Lets winds press on the bodies of worlds in their next step: one velocity for each. Returns the number of
+    /// impulses.
+    fn apply_wind(&self, py: Python<'_>, which: Vec<usize>, velocities: Vec<[f32; 2]>, air: Air) -> PyResult<usize> {
+        let winds: Vec<_> = which.into_iter().zip(velocities.into_iter().map(|velocity| wind(velocity, air))).collect();
+        Ok(self.with(py, |owned| Ok(owned.worlds.apply_wind(&winds)?))?)
     }
 
     /// Adds bodies, JSON texts, to a world, all or none.

@@ -15,6 +15,7 @@
 //! | `arrays.rs`, `columns.rs` | arrays that the caller keeps while their content follows the world; their values |
 //! | `loads.rs` | forces and torques that the caller writes into arrays |
 //! | `bulk.rs`, `touches.rs` | commands to many worlds in one call; bodies that touch something |
+//! | `pushes.rs` | explosions and winds |
 //! | `contacts.rs`, `rays.rs`, `outlines.rs` | contact points, ray casts and outlines of shapes as arrays |
 //! | `scene.rs`, `backend.rs` | scenes from text; selection of the backend |
 //! | `picture.rs` | pictures, movies, the window |
@@ -32,6 +33,7 @@ mod contacts;
 mod loads;
 mod outlines;
 mod picture;
+mod pushes;
 mod rays;
 mod scene;
 mod touches;

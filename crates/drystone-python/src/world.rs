@@ -22,12 +22,14 @@ use crate::columns::{BodyColumns, Column, ColumnChoice};
 use crate::contacts::ContactColumns;
 use crate::outlines::OutlineColumns;
 use crate::picture::{Film, PictureSize, picture};
+use crate::pushes::{Air, Blast, explosion, wind};
 use crate::rays::{AllHitColumns, Gait, HitColumns, MovedColumns, casts, ignoring, movers, queries, queries_for_all};
 use crate::scene::{SceneHandle, parse_body, parse_joint, parse_properties, parse_shape, parse_shapes};
 
 /// Body as Python gets it: id, type, name, position, angle, velocity, angular velocity, centre of mass, mass, moment of
-/// inertia, awake.
-type BodyTuple = ((u32, u32), &'static str, Option<String>, [f64; 2], f32, [f32; 2], f32, [f32; 2], f32, f32, bool);
+/// inertia, awake, the user's number.
+type BodyTuple =
+    ((u32, u32), &'static str, Option<String>, [f64; 2], f32, [f32; 2], f32, [f32; 2], f32, f32, bool, u64);
 /// Event as Python gets it: step, kind, ids of the bodies, id of the joint, point, normal, approach speed.
 type EventTuple = (u64, String, [Option<(u32, u32)>; 2], Option<(u32, u32)>, [f32; 2], [f32; 2], f32);
 
@@ -396,6 +398,16 @@ impl WorldHandle {
         })?)
     }
 
+    /// Pushes bodies away from a point in the next step. Returns the number of impulses.
+    fn explode(&self, py: Python<'_>, position: [f32; 2], blast: Blast) -> PyResult<usize> {
+        Ok(self.with(py, |owned| Ok(owned.world.explode(&explosion(position, blast))?))?)
+    }
+
+    /// Lets a wind press on bodies in the next step. Returns the number of impulses.
+    fn apply_wind(&self, py: Python<'_>, velocity: [f32; 2], air: Air) -> PyResult<usize> {
+        Ok(self.with(py, |owned| Ok(owned.world.apply_wind(&wind(velocity, air))?))?)
+    }
+
     /// Returns the hash of the state.
     fn hash(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.with(py, |owned| Ok(hash(&owned.world.snapshot()?)))?)
@@ -429,8 +441,9 @@ impl WorldHandle {
             let (position, velocity, center) =
                 (body.position_f64().into(), body.velocity().into(), body.center().into());
             let (angle, spin) = (body.angle(), body.angular_velocity());
-            let (mass, inertia) = (body.mass(), body.inertia());
-            Ok((pair(body.id()), kind, name, position, angle, velocity, spin, center, mass, inertia, body.is_awake()))
+            let (mass, inertia, number) = (body.mass(), body.inertia(), body.user_data());
+            let awake = body.is_awake();
+            Ok((pair(body.id()), kind, name, position, angle, velocity, spin, center, mass, inertia, awake, number))
         })?)
     }
 

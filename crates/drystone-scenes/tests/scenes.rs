@@ -185,6 +185,7 @@ fn every_key_is_read() {
         inertia: Some(8.0),
         path: None,
         color_index: Some(9),
+        user_data: u64::MAX,
         shapes: vec![
             Shape::circle(0.75)
                 .offset(0.5, -0.5)
@@ -1054,7 +1055,7 @@ fn any_body() -> impl Strategy<Value = Body> {
         .prop_map(|(at, rest)| Body::default().position(at.as_dvec2() + rest));
     (
         (kind, place, number(-1e5, 1e5), pair(-1e15, 1e15), big(), big()),
-        (number(0.0, 1e15), number(0.0, 1e15), any::<(bool, bool, bool)>(), pair(-1e15, 1e15)),
+        (number(0.0, 1e15), number(0.0, 1e15), any::<(bool, bool, bool)>(), pair(-1e15, 1e15), any::<u64>()),
         (prop::option::of(pair(-1e5, 1e5)), big(), prop::option::of(number(1e-9, 1e9))),
         (prop::option::of(number(1e-9, 1e9)), prop::collection::vec(any_shape(), 1..4)),
     )
@@ -1080,6 +1081,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             inertia: d.0,
             path: None,
             color_index: c.2.map(f32::to_bits),
+            user_data: b.4,
             shapes: d.1,
         })
         .prop_map(made_sound)

@@ -97,6 +97,10 @@ pub struct BodyShapes {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub color_index: Option<u32>,
+    /// Number of the user's, from the scene or the command `set`. Omitted if it is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub user_data: Option<u64>,
     /// Shapes, in the frame of the body.
     pub shapes: Vec<ShapeOutline>,
 }

@@ -13,7 +13,7 @@ from . import _drystone
 from .errors import ArgumentError, SceneError
 from .results import BodyId, Contacts, Hits, contacts_of, hits_of
 from .scene import Body, Scene, SceneSource, body_text, native_scene, scene_error, shapes_text
-from .world import _backend, _bytes, filter_bits, properties_text, ray_array
+from .world import _backend, _bytes, air, blast, filter_bits, properties_text, ray_array
 
 if TYPE_CHECKING:
     from ._arguments import Pair
@@ -343,6 +343,45 @@ class Batch:
     def set_gravity(self, world: int, gravity: Pair) -> None:
         """Sets gravity of a world, m/s²."""
         self._native.set_gravity(self._index(world), arguments.pair("gravity", gravity))
+
+    def explode(
+        self,
+        world: int,
+        position: Pair,
+        *,
+        impulse_per_length: float = 10.0,
+        radius: float = 5.0,
+        falloff: float = 5.0,
+        mask: int = 2**32 - 1,
+    ) -> int:
+        """Pushes dynamic bodies of a world away from a point in its next step, as `World.explode`."""
+        strength = blast(impulse_per_length, radius, falloff, mask)
+        return self._native.explode(self._index(world), arguments.pair("position", position), strength)
+
+    def apply_wind(
+        self,
+        velocity: ArrayLike,
+        worlds: ArrayLike | None = None,
+        *,
+        density: float = 1.225,
+        drag: float = 1.0,
+        lift: float = 1.0,
+        mask: int = 2**32 - 1,
+        wake: bool = False,
+    ) -> int:
+        """Lets a wind press on the bodies of worlds in their next step, as `World.apply_wind`.
+
+        - `velocity`: velocity of the air, m/s: (2,) for all worlds, or (worlds, 2), one for each world of the batch.
+        - `worlds`: one bool for each world, true where it blows; without it, everywhere.
+
+        Returns the number of impulses. On a GPU this waits for the device, once for all worlds.
+        """
+        given = arguments.floats("velocity", velocity, f"(2,) or ({len(self)}, 2)")
+        if given.shape not in ((2,), (len(self), 2)):
+            raise ArgumentError("velocity", f"has shape {given.shape}", f"shape (2,) or ({len(self)}, 2)")
+        which = range(len(self)) if worlds is None else np.flatnonzero(arguments.flags("worlds", worlds, len(self)))
+        each = np.broadcast_to(given, (len(self), 2))[which].tolist()
+        return self._native.apply_wind([int(index) for index in which], each, air(density, drag, lift, mask, wake))
 
     def add_body(self, world: int, body: Body | Mapping[str, Any]) -> BodyId:
         """Adds a body to a world, which takes part from the next step on, and returns its id."""

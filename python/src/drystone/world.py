@@ -335,9 +335,9 @@ class World:
 
     def set(self, which: Iterable[int | str | BodyId], *, shape: int | None = None, **properties: Any) -> None:
         """Sets properties of bodies from the next step on, all or none, by their names in a scene: `type`, `mass`, `inertia`,
-        `fixed_rotation`, `bullet`, `can_sleep`, `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their
-        shapes, or the one with the number `shape`, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`,
-        `rolling_resistance`, `filter`.
+        `fixed_rotation`, `bullet`, `can_sleep`, `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`,
+        `user_data`; and of all their shapes, or the one with the number `shape`, `friction`, `kinetic_friction`,
+        `restitution`, `tangent_speed`, `rolling_resistance`, `filter`.
 
         The bodies keep their poses, contacts and joints. Raises SceneError (a ValueError) for a value out of range.
         """
@@ -401,6 +401,53 @@ class World:
     @gravity.setter
     def gravity(self, value: Pair) -> None:
         self._native.set_gravity(arguments.pair("gravity", value))
+
+    def explode(
+        self,
+        position: Pair,
+        *,
+        impulse_per_length: float = 10.0,
+        radius: float = 5.0,
+        falloff: float = 5.0,
+        mask: int = 2**32 - 1,
+    ) -> int:
+        """Pushes dynamic bodies away from a point in the next step, and returns the number of impulses. It wakes them.
+
+        - `position`: centre, m.
+        - `impulse_per_length`: impulse for a metre of width that a shape turns towards the centre, N·s/m; negative ones pull.
+        - `radius`: distance up to which shapes get all of it, m.
+        - `falloff`: distance beyond the radius over which it falls to zero, m.
+        - `mask`: categories of shapes that are pushed, as bits.
+
+        On a GPU this waits for the device.
+        """
+        return self._native.explode(
+            arguments.pair("position", position), blast(impulse_per_length, radius, falloff, mask)
+        )
+
+    def apply_wind(
+        self,
+        velocity: Pair,
+        *,
+        density: float = 1.225,
+        drag: float = 1.0,
+        lift: float = 1.0,
+        mask: int = 2**32 - 1,
+        wake: bool = False,
+    ) -> int:
+        """Lets a wind press on the shapes of dynamic bodies in the next step, and returns the number of impulses.
+
+        Drag and lift act on the width that each edge turns towards the wind. Call it before each step in which it blows.
+
+        - `velocity`: velocity of the air, m/s.
+        - `density`: density of the air times the depth of the bodies, kg/m² of the plane.
+        - `drag`, `lift`: coefficients; a drag of 1 stops the air in front of a shape.
+        - `mask`: categories of shapes that feel it, as bits.
+        - `wake`: true if it wakes bodies that sleep; otherwise they feel none.
+
+        On a GPU this waits for the device.
+        """
+        return self._native.apply_wind(arguments.pair("velocity", velocity), air(density, drag, lift, mask, wake))
 
     # ── saving
 
@@ -602,6 +649,18 @@ class BodyHandle:
         return self._read()[10]
 
     @property
+    def user_data(self) -> int:
+        """Number of the user's, from 0 to 2⁶⁴ − 1, such as the key of a dict beside the world; 0 by default. Can be set.
+
+        It has no effect on the simulation, and is saved with the world.
+        """
+        return self._read()[11]
+
+    @user_data.setter
+    def user_data(self, value: int) -> None:
+        self.set(user_data=arguments.whole("user_data", value, 0, 2**64 - 1))
+
+    @property
     def impulse(self) -> NoReturn:
         """Impulse at the centre of mass, N·s. Can only be set: it acts once. Dynamic bodies."""
         raise AttributeError("impulse: can only be set, as it acts once")
@@ -758,6 +817,29 @@ def filter_bits(category: object, mask: object) -> tuple[int, int]:
     """Returns the categories of a filter, and those with which it collides."""
     most = 2**32 - 1
     return arguments.whole("category", category, 0, most), arguments.whole("mask", mask, 0, most)
+
+
+def blast(impulse_per_length: object, radius: object, falloff: object, mask: object) -> tuple[float, float, float, int]:
+    """Returns the strength and reach of an explosion."""
+    return (
+        arguments.number("impulse_per_length", impulse_per_length),
+        arguments.number("radius", radius),
+        arguments.number("falloff", falloff),
+        arguments.whole("mask", mask, 0, 2**32 - 1),
+    )
+
+
+def air(
+    density: object, drag: object, lift: object, mask: object, wake: object
+) -> tuple[float, float, float, int, bool]:
+    """Returns how a wind presses on shapes."""
+    return (
+        arguments.number("density", density),
+        arguments.number("drag", drag),
+        arguments.number("lift", lift),
+        arguments.whole("mask", mask, 0, 2**32 - 1),
+        bool(wake),
+    )
 
 
 def _backend(name: object) -> str:

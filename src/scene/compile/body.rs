@@ -40,7 +40,7 @@ impl BodyType {
     }
 }
 
-/// Properties that a body has while it is dynamic.
+/// Properties of a body that no stage reads: those that it has while it is dynamic, and the user's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DynamicTraits {
     /// Mass, kg, and moment of inertia, kg·m², of a body that turns, and centre of mass.
@@ -55,6 +55,8 @@ pub(crate) struct DynamicTraits {
     pub has_own_mass: bool,
     /// True if the moment of inertia was given.
     pub has_own_inertia: bool,
+    /// Number of the user's.
+    pub user_data: u64,
 }
 
 impl DynamicTraits {
@@ -67,6 +69,7 @@ impl DynamicTraits {
             bullet: body.bullet,
             has_own_mass: body.mass.is_some(),
             has_own_inertia: body.inertia.is_some(),
+            user_data: body.user_data,
         }
     }
 }

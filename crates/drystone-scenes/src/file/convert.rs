@@ -169,6 +169,7 @@ fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result
             phase: path.phase,
         }),
         color_index: record.color_index,
+        user_data: record.user_data,
         shapes,
     })
 }

@@ -38,6 +38,8 @@ pub(super) struct PropertyRecord {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     angular_damping: Option<f32>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    user_data: Option<u64>,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     friction: Option<f32>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     kinetic_friction: Option<f32>,
@@ -72,6 +74,7 @@ impl PropertyRecord {
             Property::GravityScale(scale) => record.gravity_scale = Some(scale),
             Property::LinearDamping(rate) => record.linear_damping = Some(rate),
             Property::AngularDamping(rate) => record.angular_damping = Some(rate),
+            Property::UserData(number) => record.user_data = Some(number),
             Property::Shape(shape, property) => {
                 record.shape = Some(shape);
                 record.set_shape(property);
@@ -110,6 +113,7 @@ impl PropertyRecord {
             self.gravity_scale.map(Property::GravityScale),
             self.linear_damping.map(Property::LinearDamping),
             self.angular_damping.map(Property::AngularDamping),
+            self.user_data.map(Property::UserData),
         ];
         let filter = self.filter.as_ref().map(|record| {
             let FilterRecord { category, mask, group } = *record;

@@ -396,6 +396,8 @@ pub struct BodyRecord {
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32")]
     pub color_index: Option<u32>,
+    /// Number of the user's, from 0 to 18446744073709551615, without effect on the simulation.
+    pub user_data: u64,
     /// Shapes, at least one.
     #[serde(deserialize_with = "at_most::<_, _, { check::MAX_SHAPES }>", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
@@ -426,6 +428,7 @@ impl Default for BodyRecord {
             inertia: b.inertia,
             path: None,
             color_index: None,
+            user_data: b.user_data,
             shapes: Vec::new(),
         }
     }

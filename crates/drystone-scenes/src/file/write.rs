@@ -306,7 +306,7 @@ impl Serialize for Out<'_, Body> {
 impl Serialize for Among<'_, Body> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (b, d) = (self.0, Body::default());
-        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 20)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 21)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
         let place = join_position([b.position, b.position_low]);
@@ -336,6 +336,7 @@ impl Serialize for Among<'_, Body> {
         });
         keys.given("path", path.as_ref())?;
         keys.given("color_index", b.color_index.as_ref())?;
+        keys.given("user_data", Some(&b.user_data).filter(|number| **number != d.user_data))?;
         keys.0.serialize_field("shapes", &among(&b.shapes, self.1))?;
         keys.0.end()
     }

@@ -249,7 +249,8 @@ fn bodies(live: &mut Live) -> answers::BodiesAnswer {
         let mass = compiled.mass.get(slot)?.mass.into();
         let name = compiled.ids.get(slot).cloned().flatten();
         let color_index = body.color.checked_sub(1);
-        Some(answers::BodyShapes { id: id?, name, kind, mass, color_index, shapes })
+        let user_data = Some(compiled.user_data(slot)).filter(|&number| number != 0);
+        Some(answers::BodyShapes { id: id?, name, kind, mass, color_index, user_data, shapes })
     });
     let corner = |at: glam::Vec2| wide(at.to_array());
     let view = compiled.view.map(|view| answers::ViewRect { min: corner(view.min), max: corner(view.max) });

@@ -9,6 +9,7 @@ use drystone::Settings;
 use drystone::Snapshot;
 use drystone::low_level::cpu::{Books, CpuWorld};
 use drystone::low_level::gpu::GpuWorld;
+use drystone::low_level::lineage;
 use drystone::low_level::population::Population;
 use drystone::low_level::snapshot::{Lineage, first_islands};
 use drystone::low_level::types::{ASLEEP, QUIET_MASK};
@@ -41,7 +42,7 @@ impl WorldRun {
         let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(false) };
         world.restore(&snapshot)?;
         // The state belongs to the new world.
-        snapshot.lineage = world.lineage();
+        snapshot.lineage = lineage(&world);
         if cancel.is_cancelled() {
             return Ok(false);
         }
@@ -72,7 +73,7 @@ impl WorldRun {
         let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(None) };
         world.restore(&snapshot)?;
         // The state belongs to the copy.
-        snapshot.lineage = world.lineage();
+        snapshot.lineage = lineage(&world);
         let mut twin = Self {
             scene: self.scene.clone(),
             world,
