@@ -107,8 +107,8 @@ impl BodyView {
         self.mass.inertia
     }
 
-    /// Returns the number of the user's: that of the scene or of [`Property::UserData`](crate::Property::UserData); 0 by
-    /// default.
+    /// Returns the number of the user's: that of the scene or of [`Property::UserData`](crate::Property::UserData); 0
+    /// by default.
     #[must_use]
     pub fn user_data(&self) -> u64 {
         self.user_data

@@ -312,7 +312,8 @@ impl WorldBatch {
     }
 
     /// Pushes bodies away from points, each in the world given with it, as [`World::explode`](crate::World::explode).
-    /// Returns the number of impulses. On the GPU this waits for the device and reads the bodies of all worlds back, once.
+    /// Returns the number of impulses. On the GPU this waits for the device and reads the bodies of all worlds back,
+    /// once.
     ///
     /// # Errors
     /// There is no such world, a value is out of range, or the device is lost; then nothing has changed.
@@ -426,8 +427,8 @@ impl WorldBatch {
         self.in_world(world, |engine| engine.snapshot())?
     }
 
-    /// Restores worlds, each from a snapshot, its own or one of a [`World`](crate::World) of the same scene, to the same
-    /// bits. The other worlds stay as they are. On the GPU this waits for the device once.
+    /// Restores worlds, each from a snapshot, its own or one of a [`World`](crate::World) of the same scene, to the
+    /// same bits. The other worlds stay as they are. On the GPU this waits for the device once.
     ///
     /// # Errors
     /// There is no such world, one is given twice, a snapshot does not fit its world

@@ -86,6 +86,15 @@ scenes! {
     motors: "motors", 300;
     gears: "gears", 200;
     pulleys: "pulleys", 200;
+    weeble: "weeble", 200;
+    bounce_house: "bounce_house:shape=2", 120;
+    ghost_bumps: "ghost_bumps:shape=1", 200;
+    pinball: "pinball:balls=10", 200;
+    sensor_funnel: "sensor_funnel:rings=9", 120;
+    convex_hull: "convex_hull:bodies=49", 150;
+    rolling_resistance: "rolling_resistance", 120;
+    restitution: "restitution", 200;
+    platformer: "platformer", 200;
     static_and_kinetic: "static_and_kinetic", 180;
     conveyor: "conveyor", 300;
 }

@@ -88,8 +88,8 @@ pub struct PathBody {
 }
 
 impl Compiled {
-    /// Returns the number of the user's of the body in a slot ([`Body::user_data`](super::Body::user_data)); 0 if there is
-    /// none.
+    /// Returns the number of the user's of the body in a slot ([`Body::user_data`](super::Body::user_data)); 0 if there
+    /// is none.
     #[must_use]
     pub fn user_data(&self, slot: usize) -> u64 {
         self.traits.get(slot).map_or(0, |traits| traits.user_data)

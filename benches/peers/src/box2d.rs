@@ -212,10 +212,12 @@ impl serve::World for Box2d {
     }
 }
 
-/// Rejects settings that Box2D does not have, and emitters, which this program does not run.
+/// Rejects settings that Box2D does not have, and emitters and timelines, which this program does not run.
 fn refuse(scene: &Scene) -> Result<()> {
-    if !scene.emitters.is_empty() {
-        bail!("Box2D does not support `emitters`");
+    for (key, is_given) in [("emitters", !scene.emitters.is_empty()), ("timeline", !scene.timeline.is_empty())] {
+        if is_given {
+            bail!("Box2D does not support `{key}`");
+        }
     }
     let settings = &scene.settings;
     let wants = Settings::default();

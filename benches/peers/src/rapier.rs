@@ -45,6 +45,7 @@ impl Rapier {
         let compiled = Compiled::new(scene)?;
         refuse(&scene.settings, &compiled)?;
         ensure!(scene.emitters.is_empty(), "Rapier does not support `emitters`");
+        ensure!(scene.timeline.is_empty(), "Rapier does not support `timeline`");
         ensure!(scene.fields.is_empty(), "Rapier does not support `fields`: their forces depend on the position");
         let mut world = PhysicsWorld { gravity: vector(scene.gravity.into()), ..PhysicsWorld::new() };
         let parameters = &mut world.integration_parameters;

@@ -139,6 +139,15 @@ scenes! {
     motors: "motors";
     gears: "gears";
     pulleys: "pulleys";
+    weeble: "weeble";
+    bounce_house: "bounce_house";
+    ghost_bumps: "ghost_bumps";
+    pinball: "pinball";
+    sensor_funnel: "sensor_funnel:rings=9";
+    convex_hull: "convex_hull";
+    rolling_resistance: "rolling_resistance";
+    restitution: "restitution";
+    platformer: "platformer";
     static_and_kinetic: "static_and_kinetic";
     conveyor: "conveyor";
     bouncing_ball: "bouncing_ball";

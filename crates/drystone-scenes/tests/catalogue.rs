@@ -89,7 +89,10 @@ fn every_scene_of_the_contract_exists_or_is_planned() {
     let own = "mixed_sizes loaded_plate gears pulleys";
     let seeds = "small_si thruster particles_in_a_turning_box circle_masses pendulum rod_chain naphy_bridge springs \
                  bouncing_ball slope rope_winch_piston motors static_and_kinetic conveyor";
-    let mut left: HashSet<&str> = [box2d, solver2d, seeds, own].iter().flat_map(|names| names.split(' ')).collect();
+    let samples = "weeble bounce_house ghost_bumps pinball sensor_funnel convex_hull rolling_resistance restitution \
+                   platformer";
+    let mut left: HashSet<&str> =
+        [box2d, solver2d, samples, seeds, own].iter().flat_map(|names| names.split(' ')).collect();
     left.remove("");
     for name in catalogue::entries().iter().map(|e| e.name).chain(catalogue::waiting().iter().map(|w| w.0)) {
         assert!(left.remove(name), "{name} occurs twice, or is not in the contract");
@@ -243,6 +246,18 @@ fn body_and_shape_counts_are_those_of_the_sources() {
         ("motors", 7, 7),
         ("gears", 66, 141),
         ("pulleys", 7, 13),
+        ("weeble", 2, 3),
+        ("bounce_house", 2, 5),
+        ("ghost_bumps", 2, 21),
+        ("ghost_bumps:chain=0", 2, 10),
+        ("pinball", 8, 14),
+        // Box2D adds the rings while it runs.
+        ("sensor_funnel", 172, 192),
+        ("convex_hull", 101, 103),
+        // Box2D has a body for each segment.
+        ("rolling_resistance", 21, 40),
+        ("restitution", 41, 41),
+        ("platformer", 10, 10),
         ("static_and_kinetic", 3, 3),
         ("conveyor", 10, 10),
     ] {

@@ -182,6 +182,18 @@ runs! {
     motors: "motors", 15.0, above(0.0), 0.05;
     gears: "gears", 15.0, above(0.0), 0.01;
     pulleys: "pulleys", 15.0, above(0.0), 0.01;
+    weeble: "weeble:angle=2.98", 10.0, above(0.0), 0.0;
+    bounce_house: "bounce_house", 22.37, [-9.6, -9.6, 9.6, 9.6], 0.0;
+    bounce_house_of_a_box: "bounce_house:shape=2", 22.4, [-10.0, -10.0, 10.0, 10.0], 0.0;
+    ghost_bumps: "ghost_bumps", 20.0, [-29.0, 0.2, 29.0, 18.1], 0.0;
+    ghost_bumps_of_boxes: "ghost_bumps:shape=2,chain=0", 20.0, [-29.0, 0.2, 29.0, 18.1], 0.0;
+    // Flippers strike their limits at 20 rad/s; bars press rings against the ledges with 200 N·m.
+    pinball: "pinball:balls=3", 60.0, [-8.0, -2.0, 8.0, 20.0], 0.1;
+    sensor_funnel: "sensor_funnel:rings=9", 40.0, [-17.0, -31.1, 17.0, 31.1], 0.5;
+    convex_hull: "convex_hull", 20.0, above(-0.5), 0.0;
+    rolling_resistance: "rolling_resistance", 200.0, OPEN, 0.0;
+    restitution: "restitution", 30.0, above(0.2), 0.0;
+    platformer: "platformer", 20.0, above(0.2), 0.0;
     static_and_kinetic: "static_and_kinetic", 200.0, OPEN, 0.0;
     conveyor: "conveyor", 15.0, above(0.0), 0.0;
     // It falls at 13.7 m/s, 23 cm per step, and bounces a quarter of a step before or after it touches.

@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod catalogue_runs;
+mod catalogue_samples;
 mod materials;
 
 use std::fmt::Write as _;

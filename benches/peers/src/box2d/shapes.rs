@@ -1,7 +1,7 @@
 //! Converts shapes to Box2D.
 
 use anyhow::{Result, bail, ensure};
-use boxdd::{Body, Capsule, Circle, Filter, Polygon, Segment, ShapeDef, SurfaceMaterial, Transform};
+use boxdd::{Body, Capsule, ChainSegment, Circle, Filter, Polygon, Segment, ShapeDef, SurfaceMaterial, Transform};
 use drystone::{Geometry, Shape};
 
 use super::vector;
@@ -54,8 +54,14 @@ pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
         Geometry::Segment { a, b } => {
             body.create_segment(&definition, &Segment::new(point(a.into()), point(b.into()))?)?;
         }
-        // Box2D's chains have four points or more and no ends of their own.
-        Geometry::Link { .. } => bail!("chains are not built for Box2D here"),
+        // A link always has neighbours there; at the end of a chain the next one goes straight on.
+        Geometry::Link { a, b, before, after } => {
+            ensure!(!shape.one_way, "Box2D passes one-way platforms by a callback only (`one_way`)");
+            let before = point(before.unwrap_or(2.0 * a - b).into());
+            let after = point(after.unwrap_or(2.0 * b - a).into());
+            let link = ChainSegment::new(before, point(a.into()), point(b.into()), after)?;
+            body.create_chain_segment(&definition, &link)?;
+        }
         // A box is solid below its surface, which a segment would not be.
         Geometry::HalfPlane { normal, offset } => {
             let middle = point((normal * (offset - HALF_PLANE)).into());

@@ -4,7 +4,7 @@
 //! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range and
 //! a description; the default is the size of the source. Building is deterministic: random numbers have a seed.
 //!
-//! Numbers come from Box2D's benchmarks (commit 617d32ab), solver2d's samples (d178a568) and the tutorials on which
+//! Numbers come from Box2D's benchmarks and samples (commit 617d32ab), solver2d's samples (d178a568) and the tutorials on which
 //! this project is based. Each [`Entry::source`] names the source, and the differences from it with their reasons.
 //! Three differences are common: in scenes written before segments were supported, a ground *segment* is a box with its
 //! top on the segment; sleeping is disabled; and scenes from Box2D and solver2d mix restitution by the maximum, those
@@ -20,6 +20,7 @@ mod box2d;
 mod heaps;
 mod mechanisms;
 mod ragdoll;
+mod samples;
 mod search;
 pub mod seeds;
 mod sizes;
@@ -40,7 +41,7 @@ pub const MAX_BODIES: u64 = 20_000_000;
 pub const THUMBNAIL_BODIES: u64 = 300;
 
 /// All scenes, in the order of lists shown to the user.
-static ENTRIES: [Entry; 45] = [
+static ENTRIES: [Entry; 54] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -72,6 +73,15 @@ static ENTRIES: [Entry; 45] = [
     solver2d::RAGDOLL,
     solver2d::FAR_PYRAMID,
     solver2d::FAR_STACK,
+    samples::WEEBLE,
+    samples::BOUNCE_HOUSE,
+    samples::GHOST_BUMPS,
+    samples::PINBALL,
+    samples::SENSOR_FUNNEL,
+    samples::CONVEX_HULL,
+    samples::ROLLING_RESISTANCE,
+    samples::RESTITUTION,
+    samples::PLATFORMER,
     seeds::SMALL_SI,
     seeds::THRUSTER,
     mechanisms::PARTICLES_IN_A_TURNING_BOX,

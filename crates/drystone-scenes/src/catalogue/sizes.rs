@@ -77,7 +77,7 @@ fn rule(name: &str, bodies: u64) -> Option<NamedParameters> {
             vec![("columns", columns), ("rows", rows)]
         }
         "tumbler" | "washer" | "confined" => vec![("grid", whole(n.sqrt()))],
-        "spinner" | "mixed_sizes" => vec![("bodies", n)],
+        "spinner" | "mixed_sizes" | "convex_hull" => vec![("bodies", n)],
         "compounds" => {
             // The vessel takes at most 39 columns; larger heaps grow upwards.
             let columns = grid(n, 20.0 / 150.0).1.min(39.0);
@@ -87,7 +87,10 @@ fn rule(name: &str, bodies: u64) -> Option<NamedParameters> {
             let columns = grid(n, 5.0).1.min(200.0);
             vec![("columns", columns), ("rows", whole(n / columns))]
         }
-        "vertical_stack" | "circle_stack" | "domino" | "rush" | "particles_in_a_turning_box" => vec![("count", n)],
+        "sensor_funnel" => vec![("rings", whole(n / 7.0))],
+        "vertical_stack" | "restitution" | "circle_stack" | "domino" | "rush" | "particles_in_a_turning_box" => {
+            vec![("count", n)]
+        }
         "loaded_plate" => vec![("boxes", n)],
         "bridge" => vec![("planks", n)],
         "ball_and_chain" | "rod_chain" => vec![("links", n)],

@@ -151,9 +151,9 @@ pub enum CommandRecord {
         #[schema(value_type = Vec<BodySelector>)]
         bodies: Refs<BodySelector>,
         /// Properties by the names of a scene file: `type`, `mass`, `inertia`, `fixed_rotation`, `bullet`, `can_sleep`,
-        /// `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`, `user_data`; and of all their shapes, or with
-        /// `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`,
-        /// `rolling_resistance`, `filter`.
+        /// `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`, `user_data`; and of all their shapes,
+        /// or with `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`,
+        /// `tangent_speed`, `rolling_resistance`, `filter`.
         #[serde(deserialize_with = "compacted")]
         #[schema(value_type = Object)]
         properties: Box<RawValue>,
