@@ -123,7 +123,7 @@ fn platforms_are_passed_from_below_and_hold_from_above() {
     assert!(position(&low, 4).y < 1.0);
 }
 
-/// The weeble stands up from wherever it is let go.
+/// The weeble stands up, also from upside down.
 #[test]
 fn a_weeble_rights_itself() {
     let world = after("weeble:angle=2.98", 60.0, |scene| {

@@ -267,7 +267,7 @@ fn steps_are_done_once_though_their_end_is_written_late() {
 #[test]
 fn a_step_was_given_up_and_the_log_does_not_take_it() {
     let s3 = S3::start();
-    let service = start(&s3, "s3://worlds", &[("LIMITS_STEP_WORK", "100000000"), PATIENT]);
+    let service = start(&s3, "s3://worlds", &[("LIMITS_STEP_WORK", "300000000"), PATIENT]);
     let world = service.make(&crate::hostile::slow());
     let (path, body) = (format!("{world}/step"), json!({ "timeout": 2 }));
     let_through(&s3, 1);

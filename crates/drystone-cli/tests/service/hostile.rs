@@ -20,7 +20,7 @@ fn boxes(columns: usize, rows: usize, settings: &Value) -> Value {
         vec![json!({ "type": "static", "shapes": [ { "box": { "half": [1000, 1] }, "offset": [0, -1] } ] })];
     for column in 0..columns {
         for row in 0..rows {
-            let at = [1.01 * column as f64 - 500.0, 0.5 + row as f64];
+            let at = [1.01 * (column as f64 - 0.5 * columns as f64), 0.5 + row as f64];
             bodies.push(json!({ "position": at, "shapes": [ { "box": { "half": [0.5, 0.5] } } ] }));
         }
     }
@@ -29,10 +29,10 @@ fn boxes(columns: usize, rows: usize, settings: &Value) -> Value {
 
 /// Returns a scene whose step takes many seconds, within the limits.
 pub fn slow() -> Value {
-    boxes(600, 40, &json!({ "substeps": 64, "iterations": 64 }))
+    boxes(1800, 40, &json!({ "substeps": 64, "iterations": 64 }))
 }
 
-const SLOW: [(&str, &str); 1] = [("LIMITS_STEP_WORK", "100000000")];
+const SLOW: [(&str, &str); 1] = [("LIMITS_STEP_WORK", "300000000")];
 
 fn small() -> Value {
     boxes(3, 3, &json!({}))

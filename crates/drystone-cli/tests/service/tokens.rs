@@ -238,7 +238,7 @@ fn tokens_change_while_it_runs() {
 fn streams_end_with_their_token_whatever_holds_them_up() {
     let folder = tempfile::tempdir().unwrap();
     // No other cause ends a stream within the time of this test.
-    let settings = [("LIMITS_STEP_WORK", "100000000"), ("LIMITS_IDLE_SECONDS", "600")];
+    let settings = [("LIMITS_STEP_WORK", "300000000"), ("LIMITS_IDLE_SECONDS", "600")];
     let (service, file) = start(folder.path(), THREE, &settings);
     let create = |body: &Value| {
         let answer = send(&service, "lab", "POST", "/v1/worlds", Some(body), None);

@@ -4,11 +4,11 @@
 //! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range and
 //! a description; the default is the size of the source. Building is deterministic: random numbers have a seed.
 //!
-//! Numbers come from Box2D's benchmarks and samples (commit 617d32ab), solver2d's samples (d178a568) and the tutorials on which
-//! this project is based. Each [`Entry::source`] names the source, and the differences from it with their reasons.
-//! Three differences are common: in scenes written before segments were supported, a ground *segment* is a box with its
-//! top on the segment; sleeping is disabled; and scenes from Box2D and solver2d mix restitution by the maximum, those
-//! from the tutorials by the minimum. [`seeds`] maps the ideas of the tutorials to scenes.
+//! Numbers come from Box2D's benchmarks and samples (commit 617d32ab), solver2d's samples (d178a568) and the tutorials
+//! on which this project is based. Each [`Entry::source`] names the source, and the differences from it with their
+//! reasons. Three differences are common: in scenes written before segments were supported, a ground *segment* is a box
+//! with its top on the segment; sleeping is disabled; and scenes from Box2D and solver2d mix restitution by the
+//! maximum, those from the tutorials by the minimum. [`seeds`] maps the ideas of the tutorials to scenes.
 //!
 //! ```
 //! let scene = drystone_scenes::catalogue::build("large_pyramid:base=20")?;

@@ -270,15 +270,27 @@ fn convex_hulls(values: &Values) -> Scene {
         let hull = loop {
             let mut point = || Vec2::new(dice.unit() - 0.5, dice.unit() - 0.5) * 1.75;
             let points: Vec<Vec2> = (0..8).map(|_| point().clamp(Vec2::splat(-0.7), Vec2::splat(0.7))).collect();
-            match convex_hull(&points) {
-                Ok(hull) if area(&hull) > 0.3 => break hull,
-                _ => {}
+            let hull = convex_hull(&points).map(blunted).unwrap_or_default();
+            if area(&hull) > 0.3 {
+                break hull;
             }
         };
         let (x, y) = (real(index % columns) + 0.5 - 0.5 * real(columns), real(index / columns) + 0.5);
         scene.add(Body::dynamic(PITCH * x, PITCH * y).shape(Shape::polygon(hull).friction(0.6)));
     }
     scene
+}
+
+/// Returns a convex polygon without the corners that stand out by less than 2 cm, which Box2D leaves out too.
+fn blunted(mut corners: Vec<Vec2>) -> Vec<Vec2> {
+    let stands_out = |corners: &[Vec2], at: usize| {
+        let [before, after] = [corners.len() - 1, 1].map(|step| corners[(at + step) % corners.len()]);
+        (corners[at] - before).perp_dot((after - before).normalize_or_zero()) > 0.02
+    };
+    while let Some(at) = (0..corners.len()).find(|&at| !stands_out(&corners, at)) {
+        corners.remove(at);
+    }
+    corners
 }
 
 /// Returns the area of a polygon, m².

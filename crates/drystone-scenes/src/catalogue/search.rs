@@ -51,7 +51,7 @@ fn keywords(name: &str) -> &'static [&'static str] {
         "gears" => &["gear", "cog", "wheel", "belt", "motor", "paddle"],
         "motors" => &["motor", "car", "vehicle", "wheel", "elevator", "suspension"],
         "conveyor" => &["belt", "conveyor", "factory", "friction"],
-        "weeble" => &["toy", "tumbler", "roly", "poly", "balance"],
+        "weeble" => &["toy", "roly", "poly", "balance", "upright"],
         "bounce_house" => &["restitution", "elastic", "billiards", "bullet"],
         "ghost_bumps" => &["chain", "terrain", "valley", "seams"],
         "pinball" => &["flipper", "arcade", "bumper", "game"],

@@ -528,6 +528,8 @@ class Look(TypedDict):
     """Shapes, in the frame of the body."""
     type: str
     """`static`, `kinematic` or `dynamic`."""
+    user_data: NotRequired[int]
+    """Number of the user's, from the scene or the command `set`. Omitted if it is 0."""
 
 
 class Metrics(TypedDict):
@@ -967,6 +969,8 @@ class SceneBody(TypedDict):
     type: NotRequired[Literal["static", "kinematic", "dynamic"]]
     """static never moves; kinematic moves with its velocity, unaffected by forces; dynamic moves under
     forces."""
+    user_data: NotRequired[int]
+    """Number of the user's, from 0 to 18446744073709551615, without effect on the simulation."""
     velocity: NotRequired[Sequence[float]]
     """Velocity of the centre of mass, m/s. Ignored for static bodies."""
 
@@ -1581,8 +1585,8 @@ class Set(TypedDict):
     """Ids, indices or names of the bodies."""
     properties: Mapping[str, Any]
     """Properties by the names of a scene file: `type`, `mass`, `inertia`, `fixed_rotation`, `bullet`,
-    `can_sleep`, `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes,
-    or with `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`,
+    `can_sleep`, `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`, `user_data`; and of all
+    their shapes, or with `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`,
     `tangent_speed`, `rolling_resistance`, `filter`."""
 
 
