@@ -26,6 +26,7 @@ const UNLOAD_RATE: f32 = 0.2;
 const CALM: f32 = 4.0;
 const SCALED_FLOOR: f32 = 4.0;
 const SCALED_SPREAD: f32 = 0.9;
+const DAMPED_SHARE: f32 = 0.25;
 
 const MAX_SWING: f32 = 2.0;
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;

@@ -2,6 +2,7 @@
 
 //#import types
 //#import math
+//#import constants
 
 const MASS_OCTAVE: i32 = 128;
 const MASS_GROWTH: i32 = 8;
@@ -11,6 +12,18 @@ const MASS_LARGEST: i32 = 2047;
 // Returns the share that the true mass of a body is of its scaled mass.
 fn mass_share(status: u32) -> f32 {
     return bitcast<f32>(0x3f800000u - (((status & MASS_MASK) >> MASS_SHIFT) << 16u));
+}
+
+// Returns the spring of a contact between two bodies that move, with the damping ratio for their masses.
+fn damped(spring: vec4<f32>, h: f32, status_a: u32, status_b: u32) -> vec4<f32> {
+    let share = max(max(mass_share(status_a), mass_share(status_b)), DAMPED_SHARE);
+    if share == 1.0 {
+        return spring;
+    }
+    let together = share + (1.0 - h * spring.x) * (1.0 - share);
+    let scale = spring.y * together;
+    let leak = spring.z * share;
+    return vec4<f32>(spring.x * (share / together), scale / (scale + leak), leak / (scale + leak), spring.w);
 }
 
 // Returns the status of an awake dynamic body with the mass of its next step, from the mass that its contacts asked

@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import mass_scale
 //#import constants
 //#import sweep
 //#import impact
@@ -105,6 +106,9 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     if (params.switches & MATERIAL_SPRINGS) != 0u {
         let kind = (flags & SPRING_MASK) >> SPRING_SHIFT;
         softness = select(softness, params.springs[2u * kind + select(0u, 1u, is_fixed)], kind != 0u);
+    }
+    if swap && !is_fixed {
+        softness = damped(softness, params.h, states[a].status, states[b].status);
     }
     let fastest = select(params.push_speed, FAR, (flags & LOADED) != 0u);
     let fresh = (sweep_flags & FRESH) != 0u;

@@ -17,6 +17,10 @@
 //! - is no larger than [`SCALED_FLOOR`], or than a share of the scaled mass of a neighbour: a falling heap of equal
 //!   bodies that are all very heavy at its bottom falls apart.
 //!
+//! The damping ratio of a contact grows with the smaller factor of its two bodies ([`damped`]), so that a heap of
+//! hundreds of rows, which swings slowly on its springs, does not swing for long. A damper holds no load: it may follow
+//! the load, and a stiffness may not.
+//!
 //! While a body is squeezed, impulses that do not come in pairs move it less than they should: momentum is kept by
 //! bodies of true mass alone. The [setting](crate::Settings::mass_scaling) turns it off.
 //!
@@ -25,7 +29,7 @@
 
 use glam::Vec2;
 
-use crate::constants::{CALM, SCALED_FLOOR, SCALED_SPREAD};
+use crate::constants::{CALM, DAMPED_SHARE, SCALED_FLOOR, SCALED_SPREAD};
 use crate::math::{inverse_mass_at, larger, smaller};
 use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, MASS_MASK, MASS_SHIFT, Params, QUARANTINED};
 
@@ -47,6 +51,22 @@ const MASS_LARGEST: i32 = 2047;
 #[allow(clippy::cast_sign_loss, reason = "both are positive")]
 pub fn mass_share(status: u32) -> f32 {
     f32::from_bits(ONE as u32 - (((status & MASS_MASK) >> MASS_SHIFT) << BELOW))
+}
+
+/// Returns the spring of a contact between two bodies that move, with the damping ratio for their masses: bias rate,
+/// mass scale, impulse scale and slop, given those of true masses. How far it gives way under a load stays.
+#[inline]
+#[must_use]
+pub fn damped(params: &Params, [bias_rate, mass_scale, impulse_scale, slop]: [f32; 4], statuses: [u32; 2]) -> [f32; 4] {
+    let [share_a, share_b] = statuses.map(mass_share);
+    let share = larger(larger(share_a, share_b), DAMPED_SHARE);
+    if share == 1.0 {
+        return [bias_rate, mass_scale, impulse_scale, slop];
+    }
+    // Twice the damping ratio and `h ω`, as a share of what they are with true masses, times `share`.
+    let together = share + (1.0 - params.h * bias_rate) * (1.0 - share);
+    let (scale, leak) = (mass_scale * together, impulse_scale * share);
+    [bias_rate * (share / together), scale / (scale + leak), leak / (scale + leak), slop]
 }
 
 /// Returns the body as its contacts see it.

@@ -322,6 +322,7 @@ def test_explosions_and_winds_push() -> None:
     assert made.body("ball").velocity == pytest.approx((1.5 / mass, 0), rel=1e-5)
     assert made.explode((0, 90)) == 0
     made.body("ball").velocity = (0, 0)
+    made.step(1)
     made.apply_wind((10, 0), density=1.2, drag=0.8, lift=0)
     made.step(1)
     assert made.body("ball").velocity == pytest.approx((0.5 * 1.2 * 100 * 0.8 / 60 / mass, 0), rel=1e-5)

@@ -22,6 +22,7 @@ use super::prepare::{ConstraintPoint, ContactConstraint};
 use super::restitution::{impact_speed, land_contact, pressing_speed};
 use crate::constants::FAR;
 pub use crate::constants::GAP;
+use crate::mass_scale::damped;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MATERIAL_SPRINGS,
@@ -76,7 +77,10 @@ pub fn solve_contact(
     if sweep_flags & MEASURED == 0 {
         c.measure(&state_a, &state_b);
     }
-    let softness = softness(params, c.flags);
+    let mut softness = softness(params, c.flags);
+    if c.flags & (FIXED_A | FIXED_B) == 0 {
+        softness = damped(params, softness, [state_a.status, state_b.status]);
+    }
     if sweep_flags & FRESH != 0 {
         c.impulses = [0.0; 4];
         if let Some(surface) = &mut surface {

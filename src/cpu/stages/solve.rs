@@ -1,18 +1,19 @@
 //! Sweeps of sequential impulses over the contacts, eight constraints at a time, shared among threads; the fast form of
 //! [`crate::stages::solve`], to the same bits.
 
-use crate::constants::FAR;
+use crate::constants::{DAMPED_SHARE, FAR};
 use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
 use crate::lanes::{
-    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross, cross_scalar, dispatch, f32x8, inverse, right_perp,
-    turned, u32x8,
+    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross, cross_scalar, dispatch, f32x8, inverse, mask32x8,
+    right_perp, turned, u32x8,
 };
+use crate::mass_scale::mass_share;
 use crate::stages::restitution::{impact_speed, land_contact, pressing_speed};
 use crate::stages::solve::{GAP, softness, solve_contact, visits};
 use crate::threads::{RowTable, Rows};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MATERIAL_SPRINGS,
-    MEASURED, Params, ROUND_A, ROUND_B, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MASS_MASK,
+    MATERIAL_SPRINGS, MEASURED, Params, ROUND_A, ROUND_B, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Flags of the soft step's sweeps: biased with new separations, biased with the same separations, relax.
@@ -226,8 +227,7 @@ fn visit<S: Simd>(
     let use_bias = flags & USE_BIAS != 0;
     let moving = (u32x8::load_array(simd, block.flags) & (FIXED_A | FIXED_B)).simd_eq(0);
     let all_move = moving.all_true();
-    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = if use_bias && params.switches & MATERIAL_SPRINGS != 0
-    {
+    let spring = if use_bias && params.switches & MATERIAL_SPRINGS != 0 {
         let springs = block.flags.map(|flags| softness(params, flags));
         std::array::from_fn(|value| f32x8::load_array(simd, springs.map(|spring| spring[value])))
     } else if use_bias && all_move {
@@ -239,6 +239,8 @@ fn visit<S: Simd>(
     } else {
         [zero, one, zero, zero]
     };
+    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] =
+        if use_bias { damped(simd, params, spring, [status_a, status_b], moving) } else { spring };
     let loaded = !(u32x8::load_array(simd, block.flags) & LOADED).simd_eq(0);
     let push_speed = loaded.select(splat(-FAR), splat(-params.push_speed));
     if flags & FRESH != 0 {
@@ -350,4 +352,33 @@ fn visit<S: Simd>(
 #[inline(always)]
 fn friction_limit<S: Simd>(coefficient: f32x8<S>, normal_impulse: f32x8<S>) -> f32x8<S> {
     coefficient * normal_impulse
+}
+
+/// Returns the springs of contacts with the damping ratios for the masses of their bodies: the fast form of
+/// [`crate::mass_scale::damped`]. Only contacts in `moving` are between two bodies that move.
+#[inline(always)]
+fn damped<S: Simd>(
+    simd: S,
+    params: &Params,
+    [bias_rate, mass_scale, impulse_scale, slop]: [f32x8<S>; 4],
+    statuses: [f32x8<S>; 2],
+    moving: mask32x8<S>,
+) -> [f32x8<S>; 4] {
+    let [statuses_a, statuses_b] = statuses.map(|status| status.to_array().map(f32::to_bits));
+    let both = |lane: usize| statuses_a[lane] & MASS_MASK != 0 && statuses_b[lane] & MASS_MASK != 0;
+    if !(0..WIDTH).any(both) {
+        return [bias_rate, mass_scale, impulse_scale, slop];
+    }
+    let [share_a, share_b] = [statuses_a, statuses_b].map(|all| f32x8::load_array(simd, all.map(mass_share)));
+    let one = f32x8::splat(simd, 1.0);
+    let share = share_a.max(share_b).max(f32x8::splat(simd, DAMPED_SHARE));
+    let is_damped = moving & !share.simd_eq(one);
+    let together = share + (one - f32x8::splat(simd, params.h) * bias_rate) * (one - share);
+    let (scale, leak) = (mass_scale * together, impulse_scale * share);
+    [
+        is_damped.select(bias_rate * (share / together), bias_rate),
+        is_damped.select(scale / (scale + leak), mass_scale),
+        is_damped.select(leak / (scale + leak), impulse_scale),
+        slop,
+    ]
 }
