@@ -173,3 +173,34 @@ pub fn softening(inv_masses: [f32; 2], statuses: [u32; 2]) -> f32 {
     let true_sum = a / mass_share(statuses[0]) + b / mass_share(statuses[1]);
     if true_sum > 0.0 { (a + b) / true_sum } else { 1.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bias rate, mass scale and impulse scale of a spring of 30 Hz with a damping ratio.
+    fn spring(damping_ratio: f32, h: f32) -> [f32; 4] {
+        let omega = std::f32::consts::TAU * 30.0;
+        let a_1 = 2.0 * damping_ratio + h * omega;
+        let a_2 = h * omega * a_1;
+        [omega / a_1, a_2 / (1.0 + a_2), 1.0 / (1.0 + a_2), 0.005]
+    }
+
+    /// A contact of loaded bodies is the spring with as much more damping, up to four times.
+    #[test]
+    fn a_damped_spring_is_one_with_a_larger_damping_ratio() {
+        let params = Params { h: 1.0 / 240.0, ..Params::default() };
+        let plain = spring(10.0, params.h);
+        let mut factors = Vec::new();
+        for (codes, other) in [(0, 900), (64, 900), (128, 128), (256, 400), (700, 900)] {
+            let statuses = [with_code(0, codes), with_code(0, other)];
+            let factor = smaller(1.0 / mass_share(statuses[0]), 4.0);
+            let (found, want) = (damped(&params, plain, statuses), spring(10.0 * factor, params.h));
+            for (found, want) in found.into_iter().zip(want) {
+                assert!((found - want).abs() <= 1e-5 * want, "{factor}: {found} and not {want}");
+            }
+            factors.push(factor);
+        }
+        assert_eq!(factors, [1.0, 1.0 / 0.75, 2.0, 4.0, 4.0]);
+    }
+}

@@ -156,7 +156,7 @@ fn steps_ask_for_no_memory() {
     let small = ["static_and_kinetic", "bouncing_ball", "ragdoll", "rush", "conveyor"];
     for spec in grids.into_iter().chain(stirred).chain(small) {
         // Until all bodies have touched something, and fast ones were stopped by continuous collision detection.
-        pools.assert_none(|| plain(spec), 480, nothing, "as it is");
+        pools.assert_none(|| plain(spec), 720, nothing, "as it is");
     }
     let grouped = || plain("many_pyramids:base=4,rows=3,columns=4").with_island_batches_of(60);
     pools.assert_none(grouped, 60, nothing, "in groups");

@@ -18,8 +18,8 @@ pub(super) const WEEBLE: Entry = Entry {
     topic: Topic::Motion,
     summary: "a capsule with a weight at its foot falls over and rights itself",
     source: "Box2D Bodies/Weeble, which sets a centre of mass 1.5 m below the middle. Here a heavy disc in the foot puts it \
-             there, with the same mass, 7.14 kg. The sample's button tips it over as angle=2.98 does.",
-    parameters: &[Parameter::real("angle", 0.785_398_2, -3.1, 3.1, "angle at the start, rad; 0.785 is 45°")],
+             there, with the same mass, 7.14 kg. It starts at 46° and not at 45°. The sample's button tips it over as angle=2.98 does.",
+    parameters: &[Parameter::real("angle", 0.8, -3.1, 3.1, "angle at the start, rad; 0.8 is 46°")],
     steps: 600,
     count: |_| 2,
     construct: weeble,
