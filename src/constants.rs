@@ -236,12 +236,12 @@ pub const SCALED_OVERLAP: f32 = 0.6;
 pub const CALM: f32 = 4.0;
 /// Factor up to which the mass of any loaded body grows. More: tall heaps of equal bodies that fall fall apart.
 pub const SCALED_FLOOR: f32 = 4.0;
-/// Share of the true mass of a body in its scaled mass down to which the damping ratio of its contacts grows, as the
-/// inverse: 4 times. More: heaps swing longer. Less: small stones in them come to rest later.
-pub const DAMPED_SHARE: f32 = 0.25;
 /// Share of the scaled mass of a neighbour up to which a body's mass grows. At 1 the mass of one heavy body would
 /// spread through a whole heap.
 pub const SCALED_SPREAD: f32 = 0.9;
+/// Share of the true mass of a body in its scaled mass down to which the damping ratio of its contacts grows, as the
+/// inverse: 4 times. More: heaps swing longer. Less: small stones in them come to rest later.
+pub const DAMPED_SHARE: f32 = 0.25;
 
 // ── Motion ──
 

@@ -238,6 +238,15 @@ impl Host {
         Ok(())
     }
 
+    /// Appends impulses on bodies, by their slots. Returns their number.
+    ///
+    /// # Errors
+    /// The first that [`Self::command_slot`] refuses.
+    pub fn push(&mut self, pushes: &[(usize, Command)]) -> Result<usize, CommandError> {
+        pushes.iter().try_for_each(|&(slot, push)| self.command_slot(slot, push, None))?;
+        Ok(pushes.len())
+    }
+
     /// Appends a command to a joint.
     ///
     /// # Errors

@@ -155,15 +155,7 @@ impl World {
                 explosion.pushes(world.compiled(), &poses)
             }
         };
-        self.push(&pushes)
-    }
-
-    /// Gives commands to bodies by their slots. Returns the number of commands.
-    fn push(&mut self, pushes: &[(usize, Command)]) -> Result<usize, WorldError> {
-        for &(body, push) in pushes {
-            self.host_mut().command_slot(body, push, None)?;
-        }
-        Ok(pushes.len())
+        Ok(self.host_mut().push(&pushes)?)
     }
 
     /// Lets a wind press on the shapes of dynamic bodies in the next step: drag and lift by the width that each edge
@@ -185,7 +177,7 @@ impl World {
                 wind.pushes(world.compiled(), &snapshot.poses, &snapshot.states)
             }
         };
-        self.push(&pushes)
+        Ok(self.host_mut().push(&pushes)?)
     }
 
     /// Returns the events since the last call, oldest first, if the scene has them switched on

@@ -345,10 +345,7 @@ impl WorldBatch {
         for &(world, ref from) in given {
             let host = self.host_mut(world)?;
             let pushes = pushes(from, &host.compiled, rows.poses(world), rows.states(world));
-            for &(body, push) in &pushes {
-                host.command_slot(body, push, None)?;
-            }
-            count += pushes.len();
+            count += host.push(&pushes)?;
         }
         Ok(count)
     }

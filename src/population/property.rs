@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BodyId, Models, Population, PopulationChange, PopulationError};
 use crate::scene::{
-    Body, BodyType, Compiled, DynamicTraits, Geometry, MassProperties, Property, SceneError, Shape, ShapeProperty,
+    Body, BodyTraits, BodyType, Compiled, Geometry, MassProperties, Property, SceneError, Shape, ShapeProperty,
     check_kinetic_friction,
 };
 use crate::types::{
@@ -20,7 +20,7 @@ const MAX_OFF_CENTER: f32 = 1e-5;
 struct SavedRows {
     body: BodyData,
     mass: MassProperties,
-    traits: DynamicTraits,
+    traits: BodyTraits,
     shapes: Vec<ShapeData>,
 }
 
@@ -303,7 +303,7 @@ fn set_shape(shape: &mut ShapeData, set: ShapeProperty, property: Property) -> R
 
 impl Models {
     /// Sets a property in the description of a body. `traits` are those that the body has now.
-    fn set(&mut self, slot: usize, property: Property, traits: &DynamicTraits) {
+    fn set(&mut self, slot: usize, property: Property, traits: &BodyTraits) {
         let Some(Some(body)) = self.bodies.get_mut(slot) else { return };
         match property {
             Property::Kind(kind) => (body.kind, body.path) = (kind, None),

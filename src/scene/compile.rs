@@ -13,7 +13,7 @@ pub(super) mod shape;
 
 use glam::{DVec2, Vec2};
 
-use body::DynamicTraits;
+use body::BodyTraits;
 use mass::MassProperties;
 use params::params;
 
@@ -46,7 +46,7 @@ pub struct Compiled {
     /// Mass, inertia and centre of mass of the bodies.
     pub mass: Vec<MassProperties>,
     /// Properties of the bodies that no stage reads.
-    pub(crate) traits: Vec<DynamicTraits>,
+    pub(crate) traits: Vec<BodyTraits>,
     /// Names of the bodies.
     pub ids: Vec<Option<String>>,
     /// Shapes of all bodies.

@@ -27,7 +27,7 @@ pub(crate) use check::{
     ANGLE, OFFSET, POSITION, SPAN, SPIN, VELOCITY, check_count, check_gravity, check_new_joints, show,
 };
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
-pub(crate) use compile::body::{CompiledBody, DynamicTraits};
+pub(crate) use compile::body::{BodyTraits, CompiledBody};
 pub use compile::mass::MassProperties;
 pub(crate) use compile::mass::dynamic_mass;
 pub(crate) use compile::shape::{Outline, flatten_shape};

@@ -78,7 +78,7 @@ pub fn solve_contact(
         c.measure(&state_a, &state_b);
     }
     let mut softness = softness(params, c.flags);
-    if c.flags & (FIXED_A | FIXED_B) == 0 {
+    if sweep_flags & USE_BIAS != 0 && c.flags & (FIXED_A | FIXED_B) == 0 {
         softness = damped(params, softness, [state_a.status, state_b.status]);
     }
     if sweep_flags & FRESH != 0 {

@@ -15,7 +15,7 @@ pub(crate) struct CompiledBody {
     pub pose: Pose,
     pub state: BodyState,
     pub mass: MassProperties,
-    pub traits: DynamicTraits,
+    pub traits: BodyTraits,
     /// Shapes, each with its vertices.
     pub shapes: Vec<(types::ShapeData, Vec<[f32; 2]>)>,
 }
@@ -42,7 +42,7 @@ impl BodyType {
 
 /// Properties of a body that no stage reads: those that it has while it is dynamic, and the user's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct DynamicTraits {
+pub(crate) struct BodyTraits {
     /// Mass, kg, and moment of inertia, kg·m², of a body that turns, and centre of mass.
     pub mass: MassProperties,
     /// True if the body does not turn.
@@ -59,7 +59,7 @@ pub(crate) struct DynamicTraits {
     pub user_data: u64,
 }
 
-impl DynamicTraits {
+impl BodyTraits {
     /// Returns the traits of a body with this mass, if it is dynamic and turns.
     fn of(body: &Body, mass: MassProperties) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Compiled {
                 ..BodyState::default()
             },
             mass,
-            traits: DynamicTraits::of(body, full),
+            traits: BodyTraits::of(body, full),
             shapes,
         }
     }

@@ -13,6 +13,16 @@ use drystone::{Body, Joint, JointCommand, JointKind, Path, Scene, Shape};
 /// Kinds of a body that is let go, by the parameter `shape`.
 const SHAPE: Parameter = Parameter::whole("shape", 0, 0, 2, "0 for a circle, 1 for a capsule, 2 for a box");
 
+/// Returns the shape that the parameter `shape` selects of a circle, a capsule and a box.
+fn selected(values: &Values, shapes: [Shape; 3]) -> Shape {
+    let [circle, capsule, rectangle] = shapes;
+    match values.count("shape") {
+        0 => circle,
+        1 => capsule,
+        _ => rectangle,
+    }
+}
+
 pub(super) const WEEBLE: Entry = Entry {
     name: "weeble",
     topic: Topic::Motion,
@@ -51,11 +61,10 @@ fn bounce_house(values: &Values) -> Scene {
     let corners = [[-10.0, -10.0], [10.0, -10.0], [10.0, 10.0], [-10.0, 10.0]];
     let wall = |side: usize| Shape::segment(corners[side], corners[(side + 1) % 4]);
     scene.add((0..4).map(wall).fold(Body::fixed(0.0, 0.0), Body::shape));
-    let shape = match values.count("shape") {
-        0 => Shape::circle(0.5),
-        1 => Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.25),
-        _ => Shape::half_box(2.0, 0.1),
-    };
+    let shape = selected(
+        values,
+        [Shape::circle(0.5), Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.25), Shape::half_box(2.0, 0.1)],
+    );
     let shape = shape.friction(0.0).restitution(1.0);
     scene.add(Body::dynamic(0.0, 0.0).velocity(10.0, 20.0).gravity_scale(0.0).bullet().shape(shape));
     show(&mut scene, [-10.5, -10.5], [10.5, 10.5]);
@@ -82,15 +91,14 @@ fn ghost_bumps(values: &Values) -> Scene {
     /// Half length and half height of a piece of the ground, m.
     const HALF: Vec2 = Vec2::new(4.0, 0.25);
     let friction = values.real("friction");
-    let half_turn = rotation(std::f32::consts::FRAC_PI_4);
+    let slope = rotation(std::f32::consts::FRAC_PI_4);
     // The upper side, from the right to the left: a slope of three pieces, three in the valley, a slope.
-    let along = 2.0 * HALF.x * half_turn;
+    let along = 2.0 * HALF.x * slope;
     let foot = Vec2::new(3.0 * HALF.x, HALF.y);
     let right = (0..=3_u8).rev().map(|piece| foot + f32::from(piece) * along);
     let valley = [1.0, -1.0].map(|x| Vec2::new(x * HALF.x, HALF.y));
-    let top: Vec<Vec2> = right.collect();
-    let mirrored = top.iter().rev().map(|at| Vec2::new(-at.x, at.y));
-    let top: Vec<Vec2> = top.iter().copied().chain(valley).chain(mirrored).collect();
+    let left = right.clone().rev().map(|at| Vec2::new(-at.x, at.y));
+    let top: Vec<Vec2> = right.chain(valley).chain(left).collect();
     let mut scene = box2d_scene();
     scene.add(if values.count("chain") == 1 {
         // The lower side comes back half a metre below, measured across each piece.
@@ -98,7 +106,7 @@ fn ghost_bumps(values: &Values) -> Scene {
         let below = |at: &Vec2| match at.x.abs() {
             x if x < foot.x => Vec2::new(at.x, -HALF.y),
             x if x == foot.x => Vec2::new(at.x + bend.copysign(at.x), -HALF.y),
-            _ => *at + 2.0 * HALF.y * Vec2::new(half_turn.y.copysign(at.x), -half_turn.x),
+            _ => *at + 2.0 * HALF.y * Vec2::new(slope.y.copysign(at.x), -slope.x),
         };
         let bottom: Vec<Vec2> = top.iter().rev().map(below).collect();
         let links = Shape::chain_loop(top.into_iter().chain(bottom));
@@ -111,11 +119,10 @@ fn ghost_bumps(values: &Values) -> Scene {
         };
         top.windows(2).map(piece).fold(Body::fixed(0.0, 0.0), Body::shape)
     });
-    let shape = match values.count("shape") {
-        0 => Shape::circle(0.5),
-        1 => Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.25),
-        _ => Shape::half_box(0.5, 0.5),
-    };
+    let shape = selected(
+        values,
+        [Shape::circle(0.5), Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.25), Shape::half_box(0.5, 0.5)],
+    );
     scene.add(Body::dynamic(-28.0, 18.0).shape(shape.friction(friction)));
     show(&mut scene, [-31.0, -1.0], [31.0, 20.0]);
     scene
@@ -345,11 +352,10 @@ fn restitution(values: &Values) -> Scene {
     let count = values.count("count");
     let mut scene = box2d_scene();
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::segment([-real(count), 0.0], [real(count), 0.0])));
-    let shape = match values.count("shape") {
-        0 => Shape::circle(0.5),
-        1 => Shape::capsule([-0.25, 0.0], [0.25, 0.0], 0.25),
-        _ => Shape::half_box(0.5, 0.5),
-    };
+    let shape = selected(
+        values,
+        [Shape::circle(0.5), Shape::capsule([-0.25, 0.0], [0.25, 0.0], 0.25), Shape::half_box(0.5, 0.5)],
+    );
     for index in 0..count {
         let restitution = real(index) / real(count - 1);
         let body = Body::dynamic(2.0 * real(index) - real(count - 1), 40.0);
