@@ -2,6 +2,7 @@
 // bin_place, bin_sort.
 
 //#import types
+//#import constants
 //#import math
 //#import grid
 
@@ -67,8 +68,8 @@ fn bin_place(
     cell_unsorted[atomicAdd(&cell_ends[cell], 1u)] = index;
 }
 
-// One thread per shape: its rank among those of its cell. A cell of k shapes costs each of them k reads, but never one
-// thread k².
+// One thread per placed shape: its rank among those of its cell. A cell of k shapes costs each of them k reads, but
+// never one thread k². A crowded cell stays in any order: no search for pairs reads it, and queries sort their results.
 @compute @workgroup_size(LANES)
 fn bin_sort(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -76,23 +77,25 @@ fn bin_sort(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index >= params.shape_count {
+    if index >= atomicLoad(&cell_ends[params.cell_count]) {
         return;
     }
-    let cell = shape_cells[index];
-    if cell == NONE {
-        return;
-    }
+    let shape = cell_unsorted[index];
+    let cell = shape_cells[shape];
     var start = 0u;
     if cell > 0u {
         start = atomicLoad(&cell_ends[cell - 1u]);
     }
     let end = atomicLoad(&cell_ends[cell]);
+    if end - start > CROWD {
+        cell_shapes[index] = shape;
+        return;
+    }
     var rank = 0u;
     for (var slot = start; slot < end; slot += 1u) {
-        if cell_unsorted[slot] < index {
+        if cell_unsorted[slot] < shape {
             rank += 1u;
         }
     }
-    cell_shapes[start + rank] = index;
+    cell_shapes[start + rank] = shape;
 }

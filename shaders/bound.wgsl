@@ -4,7 +4,7 @@
 //#import math
 //#import constants
 //#import grid
-//#import joined
+//#import partners
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;

@@ -5,6 +5,7 @@
 // slots of `cell_shapes`, or two if the row wraps around the edge.
 
 //#import types
+//#import constants
 //#import grid
 
 // Slots of `cell_shapes` from `slot` to before `end`. If it `wraps`, the row continues in a second run.
@@ -12,6 +13,15 @@ struct Run {
     slot: u32,
     end: u32,
     wraps: bool,
+}
+
+// Returns the run, or an empty one for a crowd: a search of k shapes by each of k shapes would take minutes.
+fn without_crowd(run: Run) -> Run {
+    return Run(select(run.slot, run.end, is_crowd(run)), run.end, run.wraps);
+}
+
+fn is_crowd(run: Run) -> bool {
+    return run.end - run.slot > CROWD;
 }
 
 // Columns and rows of a level, both ends included.

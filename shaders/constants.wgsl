@@ -3,6 +3,8 @@
 
 const MIN_LENGTH: f32 = 1e-5;
 
+const CROWD: u32 = 16384u;
+
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
 const PASSING_MOTION: f32 = 0.1;

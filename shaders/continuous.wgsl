@@ -35,6 +35,10 @@ struct Motion {
     turned: vec2<f32>,
 }
 
+fn partners_word(index: u32) -> u32 {
+    return partners[index];
+}
+
 fn motion_of(base: u32, body: u32) -> Motion {
     return Motion(
         vector_to(poses[base], poses[body]), poses[body].rotation, states[body].delta_position, states[body].delta_rotation,
@@ -452,14 +456,14 @@ fn sweep_shape(size: Size, base: u32, motion: Motion, own: u32, bullets: bool, s
         for (var row = range.low.y; row <= range.high.y; row += 1) {
             var run = Run(0u, plane_count(), false);
             if is_grid {
-                run = run_of_row(level, range, row);
+                run = without_crowd(run_of_row(level, range, row));
             }
             loop {
                 if run.slot >= run.end {
                     if !run.wraps {
                         break;
                     }
-                    run = rest_of_row(level, range, row);
+                    run = without_crowd(rest_of_row(level, range, row));
                     continue;
                 }
                 var other = 0u;

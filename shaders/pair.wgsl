@@ -6,6 +6,7 @@
 //#import grid
 //#import cells
 //#import joined
+//#import partners
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
@@ -18,7 +19,7 @@
 // Results of pair_count, so that pair_emit need not search again: PARTNER_WORDS words per shape, the count, the first
 // partners and the motion of the shape. Shapes with more partners are searched twice. Behind it are the pairs that
 // joints exclude.
-@group(0) @binding(8) var<storage, read_write> partners: array<u32>;
+@group(0) @binding(8) var<storage, read_write> partners: array<atomic<u32>>;
 @group(0) @binding(9) var<storage, read> joints: array<JointData>;
 @group(0) @binding(10) var<storage, read> joint_states: array<JointState>;
 
@@ -35,8 +36,8 @@ fn pair_exclude(
     }
     let parted = (joints[place].flags & JOINT_DISABLED) != 0u || (joint_states[place].status & BROKEN) != 0u;
     let at = params.exclusion_links + 4u * place;
-    partners[at] = select(joints[place].body_b, NONE, parted);
-    partners[at + 2u] = select(joints[place].body_a, NONE, parted);
+    atomicStore(&partners[at], select(joints[place].body_b, NONE, parted));
+    atomicStore(&partners[at + 2u], select(joints[place].body_a, NONE, parted));
 }
 
 // Writes one contact.
@@ -56,8 +57,12 @@ fn emit_contact(contact: u32, index: u32, other: u32) {
     contacts[contact] = Contact(index, other, shapes[index].body, shapes[other].body, flags, NONE, 0u, 0.0);
 }
 
+fn partners_word(index: u32) -> u32 {
+    return atomicLoad(&partners[index]);
+}
+
 fn is_asleep(shape: u32) -> bool {
-    return (params.switches & SLEEP) != 0u && (partners[shape * PARTNER_WORDS] & SHAPE_ASLEEP) != 0u;
+    return (params.switches & SLEEP) != 0u && (partners_word(shape * PARTNER_WORDS) & SHAPE_ASLEEP) != 0u;
 }
 
 // Properties of a shape that decide which shapes it may meet.
@@ -93,7 +98,7 @@ fn may_meet(a: Rules, b: Rules) -> bool {
 
 fn mark(aabb: Aabb, other: u32) {
     if overlaps(aabb, aabbs[other]) {
-        partners[other * PARTNER_WORDS] = SHAPE_ASLEEP | SHAPE_MARKED;
+        atomicOr(&partners[other * PARTNER_WORDS], SHAPE_MARKED);
     }
 }
 
@@ -106,7 +111,7 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
 fn box_ahead(index: u32, aabb: Aabb) -> Aabb {
     let at = index * PARTNER_WORDS + AHEAD_WORD;
     let size = aabb.max - aabb.min;
-    let moved = max(min(bitcast<vec2<f32>>(vec2<u32>(partners[at], partners[at + 1u])), size), -size);
+    let moved = max(min(bitcast<vec2<f32>>(vec2<u32>(partners_word(at), partners_word(at + 1u))), size), -size);
     return Aabb(aabb.min + min(moved, vec2<f32>(0.0)), aabb.max + max(moved, vec2<f32>(0.0)));
 }
 
@@ -123,12 +128,13 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     var is_marked = false;
     var awake_levels = NONE;
     if asleep {
-        is_marked = (partners[index * PARTNER_WORDS] & SHAPE_MARKED) != 0u;
+        is_marked = (partners_word(index * PARTNER_WORDS) & SHAPE_MARKED) != 0u;
         awake_levels = atomicLoad(&counters.awake_levels);
     }
     let rules = rules_of(index);
     let ahead = box_ahead(index, aabb);
     var count = 0u;
+    var crowded = false;
     // Before the levels come the half planes, as one more row of cells.
     for (var next_level = own; next_level <= params.level_count; next_level += 1u) {
         let is_grid = next_level > own;
@@ -159,6 +165,8 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         for (var row = range.low.y; row <= range.high.y; row += 1) {
             if !at_once {
                 run = run_of_row(level, range, row);
+                crowded = crowded || is_crowd(run);
+                run = without_crowd(run);
             }
             loop {
                 if run.slot >= run.end {
@@ -166,6 +174,8 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                         break;
                     }
                     run = rest_of_row(level, range, row);
+                    crowded = crowded || is_crowd(run);
+                    run = without_crowd(run);
                     continue;
                 }
                 var other = 0u;
@@ -210,11 +220,14 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                         contacts[start + count].shape_b = other;
                     }
                 } else if count + 1u < AHEAD_WORD {
-                    partners[index * PARTNER_WORDS + count + 1u] = other;
+                    atomicStore(&partners[index * PARTNER_WORDS + count + 1u], other);
                 }
                 count += 1u;
             }
         }
+    }
+    if crowded {
+        atomicOr(&counters.overflow_bits, OVERFLOW_CROWD);
     }
     return count;
 }
@@ -234,10 +247,10 @@ fn pair_count(
     if index < params.shape_count {
         if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
             // No body woke: restores the counts, so that the scan gives the same starts again.
-            count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
+            count = partners_word(index * PARTNER_WORDS) & PARTNER_COUNT;
         } else if !is_asleep(index) {
             count = pairs_of(index, false, 0u);
-            partners[index * PARTNER_WORDS] = count;
+            atomicStore(&partners[index * PARTNER_WORDS], count);
         }
     }
     pair_starts[index] = count;
@@ -254,7 +267,7 @@ fn pair_count_asleep(
     if index >= params.shape_count || atomicLoad(&counters.again) == 0u || !is_asleep(index) {
         return;
     }
-    let head = partners[index * PARTNER_WORDS];
+    let head = partners_word(index * PARTNER_WORDS);
     let own = shapes[index].level;
     // Levels above those of its own size.
     let others = atomicLoad(&counters.awake_levels) >> (own + params.levels[own].bands);
@@ -262,7 +275,7 @@ fn pair_count_asleep(
         return;
     }
     let count = pairs_of(index, false, 0u);
-    partners[index * PARTNER_WORDS] = head | count;
+    atomicStore(&partners[index * PARTNER_WORDS], head | count);
     pair_starts[index] = count;
 }
 
@@ -280,7 +293,7 @@ fn pair_emit(
     }
     let start = pair_starts[index];
     if index < params.shape_count {
-        let count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
+        let count = partners_word(index * PARTNER_WORDS) & PARTNER_COUNT;
         if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
             // The contacts are there already.
         } else {
@@ -291,7 +304,7 @@ fn pair_emit(
             for (var partner = 0u; partner < count && start + partner < params.contact_capacity; partner += 1u) {
                 var other = 0u;
                 if few {
-                    other = partners[index * PARTNER_WORDS + 1u + partner];
+                    other = partners_word(index * PARTNER_WORDS + 1u + partner);
                 } else {
                     other = contacts[start + partner].shape_b;
                 }
@@ -303,7 +316,7 @@ fn pair_emit(
         counters.contacts = min(start, params.contact_capacity);
         // Leaves space for archived contacts, which may come back; there are none if sleeping is off.
         if start + atomicLoad(&counters.sleeping_contacts) > params.contact_capacity {
-            counters.overflow_bits |= OVERFLOW_CONTACTS;
+            atomicOr(&counters.overflow_bits, OVERFLOW_CONTACTS);
         }
     }
     pair_starts[index] = min(start, params.contact_capacity);

@@ -44,7 +44,7 @@ fn quarantine(
         counters.contacts = 0u;
         atomicStore(&counters.touching, 0u);
         atomicStore(&counters.recycled, 0u);
-        counters.overflow_bits = 0u;
+        atomicStore(&counters.overflow_bits, 0u);
         atomicStore(&counters.uncolored, 0u);
         atomicStore(&counters.rounds, 0u);
         atomicStore(&counters.continuous, 0u);

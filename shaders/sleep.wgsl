@@ -52,7 +52,7 @@ fn sleep_timer(
     }
     if kind != DYNAMIC {
         let moves = state.velocity.x != 0.0 || state.velocity.y != 0.0 || state.angular_velocity != 0.0;
-        if (kind == STATIC || !moves) && counters.overflow_bits == 0u {
+        if (kind == STATIC || !moves) && atomicLoad(&counters.overflow_bits) == 0u {
             states[index].status = state.status | ASLEEP;
             atomicStore(&counters.slept, 1u);
         }
@@ -70,7 +70,7 @@ fn sleep_timer(
         quiet = (state.status >> QUIET_SHIFT) + 1u;
     }
     var status = (state.status & ~QUIET_MASK) | (min(quiet, MAX_QUIET) << QUIET_SHIFT);
-    if quiet >= params.sleep_steps && bodies[index].can_sleep != 0u && counters.overflow_bits == 0u {
+    if quiet >= params.sleep_steps && bodies[index].can_sleep != 0u && atomicLoad(&counters.overflow_bits) == 0u {
         status |= READY;
     }
     states[index].status = status;

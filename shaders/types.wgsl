@@ -179,6 +179,7 @@ const HELD: u32 = 256u;
 const SPLIT_DONE: u32 = 512u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
+const OVERFLOW_CROWD: u32 = 2u;
 
 const MAX_OPS: u32 = 512u;
 const OP_END: u32 = 0u;
@@ -552,7 +553,7 @@ struct Counters {
     contacts: u32,
     touching: atomic<u32>,
     recycled: atomic<u32>,
-    overflow_bits: u32,
+    overflow_bits: atomic<u32>,
     quarantined: atomic<u32>,
     uncolored: atomic<u32>,
     rounds: atomic<u32>,

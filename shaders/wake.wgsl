@@ -4,7 +4,7 @@
 //#import types
 //#import math
 //#import grid
-//#import joined
+//#import partners
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
@@ -244,7 +244,7 @@ fn wake_copy(
     }
     if total > params.contact_capacity {
         if index == 0u {
-            counters.overflow_bits |= OVERFLOW_CONTACTS;
+            atomicOr(&counters.overflow_bits, OVERFLOW_CONTACTS);
         }
         return;
     }

@@ -102,6 +102,10 @@ pub const SPECULATIVE_DISTANCE: f32 = 0.02;
 pub const LONG: f32 = 4.0;
 /// Number of long shapes of one size that need no band: testing them all costs less than visiting more cells.
 pub const FEW_LONG: usize = 8;
+/// Most shapes in a run of neighbouring cells, about three, that a device searches for pairs; the shapes of a larger
+/// run do not meet through it, and the step reports an overflow. More: shapes at one point, of which each searches all
+/// others, hold the device for seconds. Less: particles that pass through each other are reported where they are dense.
+pub const CROWD: u32 = 1 << 14;
 
 // ── Manifolds ──
 

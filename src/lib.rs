@@ -67,8 +67,9 @@
 //! - **The backends agree.** From the same input, counts, orders and colours are equal bit for bit; floats agree within
 //!   stated tolerances, stage by stage. Long runs agree in their metrics.
 //! - **Nothing is dropped silently.** A step with more contacts than fit solves those that do, is listed in
-//!   [`World::overflowed_steps`], and the tables grow. With [`Settings::strict`] it is run again instead. A body with a
-//!   NaN is quarantined and counted.
+//!   [`World::overflowed_steps`], and the tables grow. With [`Settings::strict`] it is run again instead. Shapes that
+//!   lie on each other by the ten thousand do not hold a device for ever: there they do not meet, and the step is
+//!   listed too, or with `strict` an error. A body with a NaN is quarantined and counted.
 //! - **Nothing panics on input.** Scenes are checked before a world is made from them, and errors name the place.
 //!
 //! The stages of a step, the tables between them and both engines are in [`low_level`].

@@ -10,9 +10,11 @@ use crate::support::{
 use drystone::low_level::gpu::shader::Composer;
 use drystone::low_level::gpu::{DeviceError, adapters};
 use drystone::low_level::snapshot::Lineage;
-use drystone::low_level::types::{BodyState, Constraint, Contact, Manifold, OVERFLOW_CONTACTS, Pose, QUARANTINED};
-use drystone::low_level::{CpuWorld, GpuWorld, state};
-use drystone::{Body, CancelToken, Context, Query, Scene, Shape, Snapshot, World, WorldBatch, WorldError};
+use drystone::low_level::types::{
+    BodyState, Constraint, Contact, Manifold, OVERFLOW_CONTACTS, OVERFLOW_CROWD, Pose, QUARANTINED,
+};
+use drystone::low_level::{CpuWorld, GpuWorld, constants::CROWD, state};
+use drystone::{Body, CancelToken, Context, Filter, Query, Scene, Shape, Snapshot, World, WorldBatch, WorldError};
 
 fn step_and_look(world: &mut GpuWorld) -> Snapshot {
     world.step().expect("a step");
@@ -732,6 +734,50 @@ fn a_crowd_is_rejected_on_a_device() {
     worlds.set_contact_limit(limit);
     too_many(worlds.step());
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);
+}
+
+/// Returns a pyramid beside discs at one point, which meet nothing but the ground.
+fn pyramid_beside_crowd(discs: usize) -> Scene {
+    let mut scene = build("large_pyramid:base=5");
+    for _ in 0..discs {
+        scene.add(Body::dynamic(100.0, 50.0).shape(Shape::circle(0.5).filter(Filter::default().group(-1))));
+    }
+    scene
+}
+
+/// Each of k shapes at one point searches all k. On a device shapes of a crowd do not meet: the step ends soon and is
+/// reported, and everything elsewhere is as without it. In strict mode the step is an error, and leaves no trace.
+#[test]
+fn a_crowd_does_not_hold_a_device() {
+    const DISCS: usize = CROWD as usize + 1;
+    let scene = pyramid_beside_crowd(DISCS);
+    let mut alone = cpu(&build("large_pyramid:base=5"));
+    let mut world = gpu(&scene);
+    for step in 0..10 {
+        alone.step().expect("a step");
+        world.step().expect("a step");
+        let snapshot = world.snapshot().expect("a snapshot");
+        assert_eq!(snapshot.counters.overflow_bits, OVERFLOW_CROWD, "step {step}");
+        assert_eq!(snapshot.counters.contacts, alone.counters().contacts, "step {step}");
+        assert_eq!(world.overflowed_steps().last(), Some(&step));
+    }
+    assert!(world.contact_capacity() < 100_000, "{} contacts of a crowd that has none", world.contact_capacity());
+
+    let mut strict = scene;
+    strict.settings.strict = true;
+    let mut world = gpu(&strict);
+    let before = state::hash(&world.snapshot().expect("a snapshot"));
+    for _ in 0..2 {
+        let (found, limit) = too_many(world.step());
+        assert!(found > limit, "{found}, {limit}");
+        assert_eq!(state::hash(&world.snapshot().expect("a snapshot")), before, "the step left a trace");
+    }
+    // Negative control, and the way out: with fewer the steps succeed.
+    let first = strict.bodies.len() - DISCS;
+    let leave: Vec<_> = (first..first + DISCS / 2).filter_map(|disc| world.body_id(disc)).collect();
+    world.remove_bodies(&leave).expect("they exist");
+    world.step().expect("half as many are no crowd");
+    assert_eq!(world.snapshot().expect("a snapshot").counters.overflow_bits, 0);
 }
 
 /// Returns a scene, and its snapshot with all bodies asleep.

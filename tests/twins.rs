@@ -318,7 +318,7 @@ fn a_wrong_shader_is_detected() {
             "state.delta_rotation = vec2<f32>(1.0, 1e-3);",
         ),
         (Stage::Bound, "bound", "Aabb(center - reach, center + reach)", "Aabb(center - reach, center + reach * 0.99)"),
-        (Stage::Bin, "bin", "if cell_unsorted[slot] < index {", "if cell_unsorted[slot] > index {"),
+        (Stage::Bin, "bin", "if cell_unsorted[slot] < shape {", "if cell_unsorted[slot] > shape {"),
         (
             Stage::Pair,
             "pair",

@@ -8,7 +8,7 @@ use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
 use crate::scene::PartCounts;
 use crate::scene::{Compiled, MAX_ROWS};
-use crate::types::{Constraint, Counters, EventData, MAX_VERTICES, OVERFLOW_CONTACTS};
+use crate::types::{Constraint, Counters, EventData, MAX_VERTICES, OVERFLOW_CONTACTS, OVERFLOW_CROWD};
 use crate::world_error::WorldError;
 
 /// Number of spare joints in any world.
@@ -112,11 +112,13 @@ impl Capacity {
 }
 
 /// Returns the number of contacts found by a step if it is more than `limit`; `capacity` is what the step could hold.
-/// Sleeping contacts count only where contacts did not fit, as the capacity never grows beyond the limit.
+/// A crowd, whose contacts are not counted, has too many for any limit. Sleeping contacts count only where contacts did
+/// not fit, as the capacity never grows beyond the limit.
 pub(super) fn too_many_contacts(counters: &Counters, limit: usize, capacity: u32) -> Option<usize> {
     let (pairs, sleeping) = (counters.pairs_found as usize, counters.sleeping_contacts as usize);
     let (all, is_full) = (pairs.saturating_add(sleeping), counters.overflow_bits & OVERFLOW_CONTACTS != 0);
-    if is_full && (all > limit || capacity as usize >= limit) {
+    let is_crowded = counters.overflow_bits & OVERFLOW_CROWD != 0;
+    if is_crowded || (is_full && (all > limit || capacity as usize >= limit)) {
         return Some(all.max(limit.saturating_add(1)));
     }
     (pairs > limit).then_some(pairs)

@@ -56,7 +56,7 @@ macro_rules! shader_sources {
 
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[ShaderSource] = shader_sources!("":
-    "types", "math", "constants", "pose", "rope", "grid", "cells", "joined", "disc", "mass_scale", "outline", "hull", "sweep", "impact", "joint_sweep",
+    "types", "math", "constants", "pose", "rope", "grid", "cells", "joined", "partners", "disc", "mass_scale", "outline", "hull", "sweep", "impact", "joint_sweep",
     "hub", "material", "own_rule", "rule_names", "prefix_sum", "union_find", "ray", "meeting", "constraint", "manifold_rows",
 );
 

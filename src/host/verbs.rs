@@ -236,7 +236,8 @@ macro_rules! world_verbs {
             self.host_mut().limits.set_contacts(limit);
         }
 
-        /// Returns the steps that dropped contacts or events because a buffer was full, as far as known. The CPU never
+        /// Returns the steps that dropped contacts or events, as far as known: a buffer was full, or more than about
+        /// 16,000 shapes lay within a few cells of the broad phase, where they do not meet each other. The CPU never
         /// drops any.
         #[must_use]
         pub fn overflowed_steps(&self) -> &[u64] {

@@ -4,6 +4,8 @@ use bytemuck::{Pod, Zeroable};
 
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
+/// [`Counters::overflow_bits`]: more shapes near each other than [`CROWD`](crate::constants::CROWD); on a device.
+pub const OVERFLOW_CROWD: u32 = 2;
 
 /// [`Counters::wake_flags`]: every body wakes.
 pub const WAKE_ALL: u32 = 1;
@@ -22,7 +24,7 @@ pub struct Counters {
     pub touching: u32,
     /// Contacts that kept their manifold.
     pub recycled: u32,
-    /// Overflow bits: [`OVERFLOW_CONTACTS`].
+    /// Overflow bits: [`OVERFLOW_CONTACTS`], [`OVERFLOW_CROWD`].
     pub overflow_bits: u32,
     /// Bodies quarantined since the world began.
     pub quarantined: u32,

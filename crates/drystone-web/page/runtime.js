@@ -644,7 +644,7 @@ class World {
       staging.unmap();
       this.spares.push(staging);
       const at = this.data.counters;
-      if (this.known[at.overflow_bits] & at.overflow_contacts) this.overflowed.push(step);
+      if (this.known[at.overflow_bits] !== 0) this.overflowed.push(step);
       if (timer) await timer.read();
     }, () => {}).finally(() => {
       this.flights = this.flights.filter((other) => other !== flight);

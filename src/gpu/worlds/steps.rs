@@ -16,7 +16,7 @@ use crate::gpu::readback::{Arrival, cast};
 use crate::gpu::record::{Dispatch, DispatchBounds, StepStats, joint_runs};
 use crate::host::WorldEngine;
 use crate::step::{PlannedStage, Stage};
-use crate::types::{self, Counters, EventData, OVERFLOW_CONTACTS};
+use crate::types::{self, Counters, EventData};
 use crate::world_error::WorldError;
 
 /// Assignment of worlds to layers.
@@ -324,7 +324,7 @@ impl BatchSlots {
             let at = slot - span.start;
             let counters = counters[at];
             let event_count = if *words > last { starts[at * words + last] } else { 0 };
-            let overflowed = counters.overflow_bits & OVERFLOW_CONTACTS != 0 || event_count as usize > *capacity;
+            let overflowed = counters.overflow_bits != 0 || event_count as usize > *capacity;
             let [begin, end] = [0, (*capacity).min(event_count as usize)]
                 .map(|event| (at * capacity + event) * size_of::<EventData>());
             let events = cast(&events[begin..end]);
