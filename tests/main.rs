@@ -25,6 +25,8 @@ mod front_door;
 mod fused;
 mod geometry;
 mod hubs;
+#[cfg(target_os = "linux")]
+mod isa;
 mod island_batches;
 mod issue_002_fixed_rotation;
 mod issue_002_snapshot_impulses;
