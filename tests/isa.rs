@@ -182,8 +182,8 @@ fn differences(kernels: &Kernels) -> Vec<String> {
         }
     }
     let joints = JOINT_SWEEPS.map(|sweep| {
-        // The compiler writes the loop over the joints of a colour twice. The tail alone has trees of hinges; they are not
-        // projected.
+        // The compiler writes the loop over the joints of a colour twice. The tail alone has trees of hinges, which are
+        // not projected.
         let (wide, tail) = (floats(sweep), floats(&format!("{sweep}_tail")));
         let rest = beyond(tail, &sum([wide, wide]));
         if rest.values().any(|&count| count < 0) || (sweep == "project_joints" && !rest.is_empty()) {

@@ -45,6 +45,7 @@ mod porting;
 mod properties;
 mod queries;
 mod search;
+mod serial_depth;
 mod set_shapes;
 mod setters;
 mod shapes;
