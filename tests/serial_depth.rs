@@ -57,7 +57,7 @@ fn depth_of(scene: &Scene, steps: u64, is_software: bool) -> Depth {
     let capacity = recipe.contact_capacity().max(counters.contacts + counters.contacts / 2);
     let kernels: BTreeMap<String, RecipeKernel> =
         recipe.kernels().expect("kernels").kernels.into_iter().map(|kernel| (kernel.name.clone(), kernel)).collect();
-    let dispatches = recipe.dispatches(Some(&counters), capacity, is_software, true);
+    let dispatches = recipe.dispatches(Some(counters), capacity, is_software, true);
     let body_count = recipe.compiled().params.body_count;
     let most_splits = max_splits(recipe.compiled().params.shape_count);
     let cells = recipe.compiled().params.cell_count;
@@ -71,14 +71,14 @@ fn depth_of(scene: &Scene, steps: u64, is_software: bool) -> Depth {
         if name.starts_with("fused") {
             let of = |&op: &u32| match op {
                 OP_INTEGRATE_VELOCITIES | OP_INTEGRATE_POSITIONS => body_count.div_ceil(lanes),
-                OP_WARM_START | OP_SOLVE => turns_of_colors(&counters, all_colors, lanes, 0),
+                OP_WARM_START | OP_SOLVE => turns_of_colors(counters, all_colors, lanes, 0),
                 _ => 0,
             };
             return ops.iter().map(of).sum();
         }
         match dispatch.sweep {
             Some(sweep) if name.ends_with("_tail") && !name.contains("joints") => {
-                turns_of_colors(&counters, sweep, lanes, most_splits)
+                turns_of_colors(counters, sweep, lanes, most_splits)
             }
             // Those that the rounds before have left, three passes over them.
             Some(sweep) if name == "color_finish" => 3 * (counters.uncolored >> (sweep.round - 1)).div_ceil(lanes),
