@@ -109,7 +109,7 @@ pub use crate::explosion::explosion_pushes;
 #[cfg(feature = "gpu")]
 pub use crate::gpu::GpuWorld;
 pub use crate::population::{Alteration, Journal};
-pub use crate::world::lineage;
+pub use crate::world::{lineage, pending_commands};
 
 #[cfg(test)]
 mod public_items;

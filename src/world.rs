@@ -428,6 +428,12 @@ impl World {
     }
 }
 
+/// Returns the number of commands that a world has for its next step: a target or an impulse at a point is two.
+#[must_use]
+pub fn pending_commands(world: &World) -> usize {
+    world.host().commands.len()
+}
+
 /// Returns the lineage that a snapshot of a world taken now would have, for a snapshot that is built from tables.
 #[must_use]
 pub fn lineage(world: &World) -> Lineage {

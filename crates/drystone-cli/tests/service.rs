@@ -53,6 +53,8 @@ mod pools;
 #[cfg(target_os = "linux")]
 #[path = "service/power.rs"]
 mod power;
+#[path = "service/pushes.rs"]
+mod pushes;
 #[path = "service/replace.rs"]
 mod replace;
 #[path = "service/requests.rs"]

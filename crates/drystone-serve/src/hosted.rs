@@ -8,16 +8,16 @@ use glam::Vec2;
 
 use drystone::Event;
 use drystone::Snapshot;
-use drystone::low_level::Journal;
 use drystone::low_level::gpu::pool::{PartCounts, Pool, PooledWorld};
 use drystone::low_level::gpu::{DeviceError, GpuWorld};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::step::Stage;
+use drystone::low_level::{Journal, pending_commands};
 use drystone::{Answers, Query, QueryBounds};
 use drystone::{Body, Joint};
 use drystone::{BodyId, JointId, Property, Shape};
 use drystone::{CancelToken, World, WorldError};
-use drystone::{Command, CommandError, JointCommand};
+use drystone::{Command, CommandError, Explosion, JointCommand, Wind};
 
 /// Calls the same method on either kind of world.
 macro_rules! either {
@@ -146,6 +146,22 @@ impl Hosted {
 
     pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
         either!(self, world => world.set_gravity(gravity))
+    }
+
+    /// Returns the number of commands for the next step.
+    pub fn pending_commands(&self) -> usize {
+        match self {
+            Self::Own(world) => pending_commands(world),
+            Self::Pooled(world) => world.pending_commands(),
+        }
+    }
+
+    pub fn explode(&mut self, explosion: &Explosion) -> Result<usize, WorldError> {
+        either!(self, world => world.explode(explosion))
+    }
+
+    pub fn apply_wind(&mut self, wind: &Wind) -> Result<usize, WorldError> {
+        either!(self, world => world.apply_wind(wind))
     }
 
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {

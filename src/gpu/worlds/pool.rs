@@ -17,6 +17,7 @@ pub use super::world_host::StepOutcome;
 use super::world_host::WorldHost;
 use crate::command::Command;
 use crate::event::Event;
+use crate::explosion::Explosion;
 use crate::gpu::capacity::Capacity;
 use crate::gpu::clock::Clock;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
@@ -27,6 +28,7 @@ use crate::scene::Compiled;
 pub use crate::scene::PartCounts;
 use crate::snapshot::Snapshot;
 use crate::types::Pose;
+use crate::wind::Wind;
 use crate::world_error::WorldError;
 
 /// Maximum contacts of a small world: up to that many, the fused kernel runs all its sweeps, and every slot has the
@@ -431,6 +433,35 @@ impl PooledWorld {
     /// If the device is lost.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
         self.with_engine(|engine| engine.snapshot())
+    }
+
+    /// Returns the number of commands for the next step ([`pending_commands`](crate::low_level::pending_commands)).
+    #[must_use]
+    pub fn pending_commands(&self) -> usize {
+        self.world_host.host.commands.len()
+    }
+
+    /// Pushes bodies away from a point, as [`World::explode`](crate::World::explode) does. Waits for the device.
+    ///
+    /// # Errors
+    /// If a value is out of range or the device is lost.
+    pub fn explode(&mut self, explosion: &Explosion) -> Result<usize, WorldError> {
+        explosion.check()?;
+        let snapshot = self.snapshot()?;
+        let host = &mut self.world_host.host;
+        Ok(host.push(&explosion.pushes(&host.compiled, &snapshot.poses))?)
+    }
+
+    /// Lets a wind press on bodies in the next step, as [`World::apply_wind`](crate::World::apply_wind) does. Waits for
+    /// the device.
+    ///
+    /// # Errors
+    /// If a value is out of range or the device is lost.
+    pub fn apply_wind(&mut self, wind: &Wind) -> Result<usize, WorldError> {
+        wind.check()?;
+        let snapshot = self.snapshot()?;
+        let host = &mut self.world_host.host;
+        Ok(host.push(&wind.pushes(&host.compiled, &snapshot.poses, &snapshot.states))?)
     }
 
     /// Loads a saved state, as [`World::load_with`](crate::World::load_with) does. Returns false, and changes nothing,

@@ -48,6 +48,8 @@ impl Player {
         match dice.below(10) {
             0..4 => ("step", json!({ "steps": 1 + dice.below(30) })),
             4 => one(json!({ "impulse": { "body": some, "impulse": push } })),
+            5 if dice.below(3) == 0 => one(json!({ "explode": { "position": at, "radius": 1, "falloff": 2 } })),
+            5 if dice.below(3) == 0 => one(json!({ "wind": { "velocity": push, "wake": true } })),
             5 => one(json!({ "teleport": { "body": some, "position": at, "angle": dice.unit() } })),
             6 => {
                 self.named += 1;

@@ -9,7 +9,7 @@ use utoipa::openapi::{Ref, RefOr};
 
 use super::ids::{BodySelector, JointRef};
 use super::lists::{PartList, Refs, compacted};
-use drystone::{Command, JointCommand};
+use drystone::{Command, Explosion, JointCommand, Wind};
 
 /// Returns the schema of a list of bodies, defined beside the schema of scenes.
 fn scene_bodies() -> RefOr<Schema> {
@@ -108,6 +108,45 @@ pub enum CommandRecord {
         /// Gravity, m/s², each component from −1e15 to 1e15; default: that of the scene.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gravity: Option<[f32; 2]>,
+    },
+    /// Pushes bodies away from a point at the start of the next step: an impulse on each dynamic shape in reach. The
+    /// answer has the number of impulses. At most 16 explosions and winds in a request.
+    Explode {
+        /// Centre, m.
+        position: [f32; 2],
+        /// Distance up to which shapes get the full impulse, m, from 0 to 100 km.
+        #[serde(default = "default_radius")]
+        radius: f32,
+        /// Distance beyond the radius over which the impulse falls linearly to zero, m, from 0 to 100 km.
+        #[serde(default = "default_falloff")]
+        falloff: f32,
+        /// Impulse for a metre of width that a shape turns towards the centre, N·s/m. Negative values pull.
+        #[serde(default = "default_strength")]
+        impulse_per_length: f32,
+        /// Categories of shapes that are pushed, as bits; default: all.
+        #[serde(default = "default_mask")]
+        mask: u32,
+    },
+    /// Lets a wind press on dynamic bodies in the next step: drag and lift on each edge of their shapes. For more steps
+    /// it is given before each. The answer has the number of impulses.
+    Wind {
+        /// Velocity of the air, m/s.
+        velocity: [f32; 2],
+        /// Density of the air, kg/m² of the plane, at least 0.
+        #[serde(default = "default_density")]
+        density: f32,
+        /// Coefficient of drag, at least 0: 1 stops the air in front of a shape.
+        #[serde(default = "default_wind_coefficient")]
+        drag: f32,
+        /// Coefficient of lift.
+        #[serde(default = "default_wind_coefficient")]
+        lift: f32,
+        /// Categories of shapes that feel it, as bits; default: all.
+        #[serde(default = "default_mask")]
+        mask: u32,
+        /// True if it wakes bodies that sleep; otherwise they feel none.
+        #[serde(default)]
+        wake: bool,
     },
     /// Adds bodies, written as in a scene file, and joints among them.
     Spawn {
@@ -273,6 +312,30 @@ pub enum CommandRecord {
     },
 }
 
+fn default_radius() -> f32 {
+    Explosion::default().radius
+}
+
+fn default_falloff() -> f32 {
+    Explosion::default().falloff
+}
+
+fn default_strength() -> f32 {
+    Explosion::default().impulse_per_length
+}
+
+fn default_density() -> f32 {
+    Wind::default().density
+}
+
+fn default_wind_coefficient() -> f32 {
+    Wind::default().drag
+}
+
+fn default_mask() -> u32 {
+    u32::MAX
+}
+
 fn default_pull() -> f32 {
     1e4
 }
@@ -310,6 +373,8 @@ impl CommandRecord {
             Self::Wake { .. } => "wake",
             Self::WakeAll {} => "wake_all",
             Self::Gravity { .. } => "gravity",
+            Self::Explode { .. } => "explode",
+            Self::Wind { .. } => "wind",
             Self::Spawn { .. } => "spawn",
             Self::Remove { .. } => "remove",
             Self::Replace { .. } => "replace",

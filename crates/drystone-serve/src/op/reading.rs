@@ -16,6 +16,8 @@ use drystone::Geometry;
 use drystone::{Body, Joint, NamedMaterial, Property, Shape};
 use drystone_scenes::file::{self, parse_properties};
 
+/// Most explosions and winds in a request.
+const MAX_PUSHES: usize = 16;
 /// Longest name of a pointer, bytes.
 const MAX_POINTER: usize = 64;
 /// Longest text of a single joint or shape, bytes.
@@ -32,7 +34,15 @@ pub fn read_commands(text: &[u8], limits: &Limits) -> Result<Vec<CommandRecord>,
     if commands.is_empty() {
         return Err(Problem::invalid("there are no commands").at("commands").expected("at least one command"));
     }
+    let mut pushes = 0;
     for (index, command) in commands.iter().enumerate() {
+        if let CommandRecord::Explode { .. } | CommandRecord::Wind { .. } = command {
+            pushes += 1;
+            if pushes > MAX_PUSHES {
+                let detail = format!("more than {MAX_PUSHES} explosions and winds, each of which visits all shapes");
+                return Err(Problem::limit(detail).at(format!("commands[{index}]")));
+            }
+        }
         if let CommandRecord::Mouse { pointer, .. } | CommandRecord::Release { pointer } = command
             && pointer.len() > MAX_POINTER
         {

@@ -12,7 +12,11 @@ use crate::op::{
 };
 use crate::problem::Problem;
 use drystone::low_level::types::WORLD_A;
-use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, WorldError};
+use drystone::{BodyId, Explosion, Joint, JointCommand, JointId, JointKind, Wind, WorldError};
+
+/// Commands for the next step beyond which explosions and winds are refused: a number for any world, and one a shape.
+const MAX_PENDING: usize = 20_000;
+const PENDING_PER_SHAPE: usize = 8;
 
 impl Live {
     pub(super) fn one(&mut self, command: &CommandRecord, names: &mut Names) -> RequestOutcome {
@@ -39,6 +43,18 @@ impl Live {
                 let now = self.world.compiled().params.gravity;
                 self.memory.gravity = (now.map(f32::to_bits) != self.first_gravity.map(f32::to_bits)).then_some(now);
                 Ok(json!({}))
+            }
+            &CommandRecord::Explode { position, radius, falloff, impulse_per_length, mask } => {
+                self.check_pushes()?;
+                let position = position.into();
+                let pushed = self.world.explode(&Explosion { position, radius, falloff, impulse_per_length, mask })?;
+                Ok(json!({ "pushed": pushed }))
+            }
+            &CommandRecord::Wind { velocity, density, drag, lift, mask, wake } => {
+                self.check_pushes()?;
+                let velocity = velocity.into();
+                let pushed = self.world.apply_wind(&Wind { velocity, density, drag, lift, mask, wake })?;
+                Ok(json!({ "pushed": pushed }))
             }
             CommandRecord::Spawn { bodies, joints } => self.spawn(bodies, joints, names),
             CommandRecord::Remove { bodies } => {
@@ -88,6 +104,18 @@ impl Live {
             // All other commands are plain.
             _ => Err(Problem::internal("unknown command")),
         }
+    }
+
+    /// # Errors
+    /// Explosions and winds since the last step have filled the list of commands. It is part of the world, so that a
+    /// replay of the log refuses the same.
+    fn check_pushes(&self) -> Result<(), Problem> {
+        let (pending, shapes) = (self.world.pending_commands(), self.world.compiled().shapes.len());
+        if pending > MAX_PENDING + PENDING_PER_SHAPE * shapes {
+            let detail = format!("{pending} commands wait for the next step: step the world before it is pushed again");
+            return Err(Problem::limit(detail));
+        }
+        Ok(())
     }
 
     fn set(&mut self, bodies: &Refs<BodySelector>, properties: &RawValue, names: &mut Names) -> RequestOutcome {
