@@ -198,7 +198,7 @@ class Circle(TypedDict):
     """Radius, m."""
 
 
-CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetShapesCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | JointVelocityCommand | SpringTargetCommand | EnableCommand"
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | ExplodeCommand | WindCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetShapesCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | JointVelocityCommand | SpringTargetCommand | EnableCommand"
 """Command to a world: an object whose only key is the command's name."""
 
 
@@ -271,6 +271,32 @@ class Events(TypedDict):
     """Number of events between `from` and the oldest event still kept."""
     next: int
     """Value of `from` for the next request."""
+
+
+class Explode(TypedDict):
+    """Pushes bodies away from a point at the start of the next step: an impulse on each dynamic shape in
+    reach. The answer has the number of impulses. At most 16 explosions and winds in a request."""
+
+    falloff: NotRequired[float]
+    """Distance beyond the radius over which the impulse falls linearly to zero, m, from 0 to 100 km."""
+    impulse_per_length: NotRequired[float]
+    """Impulse for a metre of width that a shape turns towards the centre, N·s/m. Negative values pull."""
+    mask: NotRequired[int]
+    """Categories of shapes that are pushed, as bits; default: all."""
+    position: Sequence[float]
+    """Centre, m."""
+    radius: NotRequired[float]
+    """Distance up to which shapes get the full impulse, m, from 0 to 100 km."""
+
+
+@final
+class ExplodeCommand(TypedDict):
+    """Pushes bodies away from a point at the start of the next step: an impulse on each dynamic shape in
+    reach. The answer has the number of impulses. At most 16 explosions and winds in a request."""
+
+    explode: Explode
+    """Pushes bodies away from a point at the start of the next step: an impulse on each dynamic shape in
+    reach. The answer has the number of impulses. At most 16 explosions and winds in a request."""
 
 
 class FilterRecord(TypedDict):
@@ -1860,6 +1886,34 @@ class WakeCommand(TypedDict):
 
     wake: Wake
     """Wakes a body and its island."""
+
+
+class Wind(TypedDict):
+    """Lets a wind press on dynamic bodies in the next step: drag and lift on each edge of their shapes. For
+    more steps it is given before each. The answer has the number of impulses."""
+
+    density: NotRequired[float]
+    """Density of the air, kg/m² of the plane, at least 0."""
+    drag: NotRequired[float]
+    """Coefficient of drag, at least 0: 1 stops the air in front of a shape."""
+    lift: NotRequired[float]
+    """Coefficient of lift."""
+    mask: NotRequired[int]
+    """Categories of shapes that feel it, as bits; default: all."""
+    velocity: Sequence[float]
+    """Velocity of the air, m/s."""
+    wake: NotRequired[bool]
+    """True if it wakes bodies that sleep; otherwise they feel none."""
+
+
+@final
+class WindCommand(TypedDict):
+    """Lets a wind press on dynamic bodies in the next step: drag and lift on each edge of their shapes. For
+    more steps it is given before each. The answer has the number of impulses."""
+
+    wind: Wind
+    """Lets a wind press on dynamic bodies in the next step: drag and lift on each edge of their shapes. For
+    more steps it is given before each. The answer has the number of impulses."""
 
 
 WorldBody: TypeAlias = "NewWorld | Scene"
