@@ -522,7 +522,8 @@ impl WorldBatch {
         self.host(world).map_or(0, |host| host.steps)
     }
 
-    /// Returns the steps in which a world dropped contacts or events, as [`World::overflowed_steps`](crate::World::overflowed_steps) does.
+    /// Returns the steps in which a world dropped contacts or events, as
+    /// [`World::overflowed_steps`](crate::World::overflowed_steps) does.
     #[must_use]
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
         self.host(world).map_or(&[], |host| &host.overflowed)
