@@ -1,4 +1,4 @@
-//! What a GPU's compiler makes of the kernels, on a machine without a GPU (`.ci/isa`): registers, memory instructions,
+//! The kernels as compiled for a GPU, on a machine without one (`.ci/isa`): their registers and memory instructions,
 //! and whether the kernels that may replace each other have the same floating-point operations. Software adapters hide
 //! all of it: they have no registers to run out of, and never contract a multiplication and an addition.
 
@@ -10,7 +10,7 @@ use drystone::low_level::gpu::shader::{Composed, Composer, SHADERS};
 use serde::{Deserialize, Serialize};
 use wgpu::naga;
 
-/// Figures of one kernel, or of several together.
+/// Figures of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 struct Figures {
     /// Vector registers of a lane.

@@ -1,4 +1,4 @@
-//! How long a step of hardware waits at least: its dispatches, one after the other, and the turns that the lanes of a
+//! The least time of a step on hardware: its dispatches, one after the other, and the turns that the lanes of a
 //! single workgroup take one after the other. A software adapter hides both, as one of its lanes is as fast as all.
 
 use std::collections::BTreeMap;
@@ -94,8 +94,8 @@ fn depth_of(scene: &Scene, steps: u64, is_software: bool) -> Depth {
     Depth { dispatches: each.len(), most, turns: each.iter().map(|(_, turns)| turns).sum() }
 }
 
-/// Bounds: the least time of a step, µs, and the turns of its longest dispatch. They are a tenth above what is; a step
-/// of an H100 takes 1.3 to 1.6 times that least time (benches/NOTES.md, Serial depth).
+/// Bounds: the least time of a step, µs, and the turns of its longest dispatch. They are a tenth above the present
+/// figures; a step of an H100 takes 1.3 to 1.6 times that least time (benches/NOTES.md, Serial depth).
 #[test]
 fn steps_are_not_deep() {
     for (spec, steps, time, turns) in [

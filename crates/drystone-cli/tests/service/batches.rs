@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Service, command};
+use crate::client::Service;
 use crate::crash::scene;
 
 fn on_device(store: &Path) -> Service {
-    let mut command = command(store, &[("LIMITS_RATE", "100000")]);
-    command.args(["--backend", "gpu"]);
-    Service::run(command)
+    Service::on_device(store, &[("LIMITS_RATE", "100000")])
 }
 
 /// Returns the numbers of steps and of submissions so far.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use drystone_scenes::random::SplitMix;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Service process, ended when dropped.
 pub struct Service {
@@ -55,6 +55,13 @@ impl Service {
         let mut service = Self::run(command);
         service.token = token;
         service
+    }
+
+    /// Starts a service on the device there is, if only a software one, with settings as [`Self::start`] has them.
+    pub fn on_device(store: &Path, settings: &[(&str, &str)]) -> Self {
+        let mut command = command(store, settings);
+        command.args(["--backend", "gpu"]);
+        Self::run(command)
     }
 
     /// Waits until the service listens and its worlds are open.
@@ -168,6 +175,12 @@ impl Service {
     /// Returns the hash of a world's state.
     pub fn hash(&self, world: &str) -> String {
         self.ask(&format!("{world}/metrics"))["hash"].as_str().unwrap().to_owned()
+    }
+
+    /// Steps a world and returns the hash of its state then.
+    pub fn step(&self, world: &str, steps: u64) -> String {
+        self.tell(&format!("{world}/step"), &json!({ "steps": steps }));
+        self.hash(world)
     }
 
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> std::io::Result<Answer> {

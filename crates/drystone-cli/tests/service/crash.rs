@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Dice, Service, command};
+use crate::client::{Dice, Service};
 
 /// Rounds in the suite; more with `SERVICE_ROUNDS`.
 const ROUNDS: u64 = 6;
@@ -150,11 +150,7 @@ fn killed_at_any_moment() {
 
 #[test]
 fn killed_on_a_device() {
-    rounds(1, 11, |store| {
-        let mut command = command(store, &[("CHECKPOINT_SECONDS", "0.2"), OUTSIDE]);
-        command.args(["--backend", "gpu"]);
-        Service::run(command)
-    });
+    rounds(1, 11, |store| Service::on_device(store, &[("CHECKPOINT_SECONDS", "0.2"), OUTSIDE]));
 }
 
 /// While a world plays, commands take effect between any two steps: the answer says between which.

@@ -1,20 +1,15 @@
 //! Gravity set while a world runs is durable, belongs to one world, and is the same after a restart.
 
-use drystone::low_level::{GpuWorld, state};
-use drystone::{AdapterChoice, Context, World};
-use drystone_scenes::file;
+use drystone::World;
 use serde_json::{Value, json};
 
-use crate::client::{Service, command};
+use crate::client::Service;
 use crate::crash::scene;
+use crate::pools::{alone, device};
+use crate::requests::hash;
 
 fn set(gravity: &Value) -> Value {
     json!({ "commands": [ { "gravity": gravity } ] })
-}
-
-fn step(service: &Service, world: &str, steps: u64) -> String {
-    service.tell(&format!("{world}/step"), &json!({ "steps": steps }));
-    service.hash(world)
 }
 
 #[test]
@@ -25,7 +20,7 @@ fn gravity_is_durable() {
     let (world, other, plain) = (service.make(&scene()), twin.make(&scene()), twin.make(&scene()));
     for (service, world) in [(&service, &world), (&twin, &other), (&twin, &plain)] {
         assert_eq!(service.ask(world)["gravity"].to_string(), "[0.0,-9.8100004196167]");
-        step(service, world, 200);
+        service.step(world, 200);
     }
     let side = set(&json!({ "gravity": [4, -1.5] }));
     for (service, world) in [(&service, &world), (&twin, &other)] {
@@ -36,23 +31,23 @@ fn gravity_is_durable() {
     service.kill();
     service = Service::start(folder.path(), &[]);
     assert_eq!(service.ask(&world)["gravity"], json!([4.0, -1.5]));
-    let now = step(&service, &world, 60);
-    assert_eq!(now, step(&twin, &other, 60));
-    assert_ne!(now, step(&twin, &plain, 60), "what sleeps or stands goes to the side");
+    let now = service.step(&world, 60);
+    assert_eq!(now, twin.step(&other, 60));
+    assert_ne!(now, twin.step(&plain, 60), "what sleeps or stands goes to the side");
     // From a checkpoint, without replay.
     let keep = json!({ "name": "aside" });
     service.tell(&format!("{world}/checkpoint"), &keep);
     assert_eq!(service.stop(), Some(0));
     service = Service::start(folder.path(), &[]);
     assert_eq!((service.hash(&world), service.ask(&world)["gravity"].clone()), (now.clone(), json!([4.0, -1.5])));
-    assert_eq!(step(&service, &world, 30), step(&twin, &other, 30));
+    assert_eq!(service.step(&world, 30), twin.step(&other, 30));
 
     // As in the scene again; named checkpoints have their own gravity.
     for (service, world) in [(&service, &world), (&twin, &other)] {
         service.tell(&format!("{world}/commands"), &set(&json!({})));
         assert_eq!(service.ask(world)["gravity"].to_string(), "[0.0,-9.8100004196167]");
     }
-    assert_eq!(step(&service, &world, 30), step(&twin, &other, 30));
+    assert_eq!(service.step(&world, 30), twin.step(&other, 30));
     service.tell(&format!("{world}/restore"), &json!({ "name": "aside" }));
     assert_eq!((service.hash(&world), service.ask(&world)["gravity"].clone()), (now, json!([4.0, -1.5])));
 }
@@ -81,14 +76,10 @@ fn gravity_out_of_range_is_refused() {
 #[test]
 fn gravity_of_one_world_of_a_pool() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = command(folder.path(), &[]);
-    command.args(["--backend", "gpu"]);
-    let service = Service::run(command);
-    let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
-    let mut scene = file::parse(&scene().to_string(), "scene.json").unwrap();
-    scene.settings.strict = true;
-    let worlds = [service.make(&crate::crash::scene()), service.make(&crate::crash::scene())];
-    let mut alone: [World; 2] = std::array::from_fn(|_| GpuWorld::new(&context, &scene).unwrap().into());
+    let service = Service::on_device(folder.path(), &[]);
+    let context = device();
+    let worlds = [service.make(&scene()), service.make(&scene())];
+    let mut alone: [World; 2] = std::array::from_fn(|_| alone(&context, &scene()).into());
     for round in 0..2 {
         if round == 1 {
             service.tell(&format!("{}/commands", worlds[0]), &set(&json!({ "gravity": [5, 2] })));
@@ -96,15 +87,14 @@ fn gravity_of_one_world_of_a_pool() {
         }
         std::thread::scope(|scope| {
             for world in &worlds {
-                scope.spawn(|| step(&service, world, 20));
+                scope.spawn(|| service.step(world, 20));
             }
         });
         for (world, alone) in worlds.iter().zip(&mut alone) {
             for _ in 0..20 {
                 alone.step().unwrap();
             }
-            let expected = format!("{:016x}", state::hash(&alone.snapshot().unwrap()));
-            assert_eq!(service.hash(world), expected, "round {round}, {world}");
+            assert_eq!(service.hash(world), hash(alone), "round {round}, {world}");
         }
     }
     assert_ne!(service.hash(&worlds[0]), service.hash(&worlds[1]));

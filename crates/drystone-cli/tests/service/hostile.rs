@@ -159,9 +159,7 @@ fn a_step_is_given_up() {
 #[test]
 fn a_step_on_a_device_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = command(folder.path(), &SLOW);
-    command.args(["--backend", "gpu"]);
-    let service = Service::run(command);
+    let service = Service::on_device(folder.path(), &SLOW);
     let world = service.make(&slow());
     let answer = service.tell(&format!("{world}/step"), &json!({ "steps": 5, "timeout": 0.05 }));
     assert_eq!((&answer["stopped"], &answer["steps"]), (&json!("the deadline has passed"), &json!(0)));

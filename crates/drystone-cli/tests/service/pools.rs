@@ -9,14 +9,12 @@ use drystone::{AdapterChoice, Body, Context, Shape};
 use drystone_scenes::file;
 use serde_json::{Value, json};
 
-use crate::client::{Dice, Service, command};
+use crate::client::{Dice, Service};
 use crate::connections::figure;
 use crate::crash;
 
 fn on_device(store: &Path, settings: &[(&str, &str)]) -> Service {
-    let mut command = command(store, settings);
-    command.env("DRYSTONE_LIMITS_RATE", "100000").args(["--backend", "gpu"]);
-    Service::run(command)
+    Service::on_device(store, &[&[("LIMITS_RATE", "100000")], settings].concat())
 }
 
 /// Returns the numbers of steps, of series of dispatches, and of dispatches so far: of one moment, as worlds play.
@@ -71,7 +69,7 @@ fn rods(count: u32) -> Value {
 }
 
 /// Returns the same world with the device to itself, with the service's settings.
-fn alone(context: &Context, scene: &Value) -> GpuWorld {
+pub fn alone(context: &Context, scene: &Value) -> GpuWorld {
     let mut scene = file::parse(&scene.to_string(), "scene.json").unwrap();
     scene.settings.strict = true;
     GpuWorld::new(context, &scene).unwrap()
@@ -81,7 +79,7 @@ fn hash(world: &mut GpuWorld) -> String {
     format!("{:016x}", state::hash(&world.snapshot().unwrap()))
 }
 
-fn device() -> Context {
+pub fn device() -> Context {
     Context::new(AdapterChoice::Any).expect("a device, if only a software one")
 }
 

@@ -1,12 +1,13 @@
 //! Explosions and winds that clients command: those of the library, durable, on each kind of world.
 
-use drystone::low_level::{GpuWorld, state};
-use drystone::{AdapterChoice, Context, Explosion, Wind, World};
+use drystone::{Explosion, Wind, World};
 use drystone_scenes::file;
 use serde_json::{Value, json};
 
-use crate::client::{Service, command};
+use crate::client::Service;
 use crate::crash::scene;
+use crate::pools::{alone, device};
+use crate::requests::hash;
 
 fn pushes() -> Value {
     json!({ "commands": [
@@ -23,15 +24,6 @@ fn push(world: &mut World) -> [usize; 2] {
     [world.explode(&explosion).unwrap(), world.apply_wind(&wind).unwrap()]
 }
 
-fn step(service: &Service, world: &str, steps: u64) -> String {
-    service.tell(&format!("{world}/step"), &json!({ "steps": steps }));
-    service.hash(world)
-}
-
-fn hash(world: &mut World) -> String {
-    format!("{:016x}", state::hash(&world.snapshot().unwrap()))
-}
-
 #[test]
 fn explosions_and_winds_are_those_of_the_library_and_durable() {
     let folder = tempfile::tempdir().unwrap();
@@ -41,7 +33,7 @@ fn explosions_and_winds_are_those_of_the_library_and_durable() {
     for _ in 0..100 {
         library.step().unwrap();
     }
-    assert_eq!(step(&service, &world, 100), hash(&mut library));
+    assert_eq!(service.step(&world, 100), hash(&mut library));
     let answer = service.tell(&format!("{world}/commands"), &pushes());
     let [exploded, blown] = push(&mut library);
     assert!(exploded > 1 && blown > 1, "{exploded} and {blown} impulses");
@@ -52,8 +44,8 @@ fn explosions_and_winds_are_those_of_the_library_and_durable() {
     for _ in 0..60 {
         library.step().unwrap();
     }
-    assert_eq!(step(&service, &world, 60), hash(&mut library));
-    assert_ne!(service.hash(&world), step(&service, &plain, 160), "they moved nothing");
+    assert_eq!(service.step(&world, 60), hash(&mut library));
+    assert_ne!(service.hash(&world), service.step(&plain, 160), "they moved nothing");
 }
 
 #[test]
@@ -96,7 +88,7 @@ fn explosions_do_not_pile_up() {
     service.kill();
     service = Service::start(folder.path(), &[]);
     assert_eq!(post(&service, &many(1)).status, 422);
-    step(&service, &world, 1);
+    service.step(&world, 1);
     assert_eq!(post(&service, &many(16)).status, 200);
 }
 
@@ -104,19 +96,15 @@ fn explosions_do_not_pile_up() {
 #[test]
 fn explosions_in_one_world_of_a_pool() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = command(folder.path(), &[]);
-    command.args(["--backend", "gpu"]);
-    let service = Service::run(command);
-    let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
-    let mut scene = file::parse(&scene().to_string(), "scene.json").unwrap();
-    scene.settings.strict = true;
-    let worlds = [service.make(&crate::crash::scene()), service.make(&crate::crash::scene())];
-    let mut alone: [World; 2] = std::array::from_fn(|_| GpuWorld::new(&context, &scene).unwrap().into());
+    let service = Service::on_device(folder.path(), &[]);
+    let context = device();
+    let worlds = [service.make(&scene()), service.make(&scene())];
+    let mut alone: [World; 2] = std::array::from_fn(|_| alone(&context, &scene()).into());
     service.tell(&format!("{}/commands", worlds[0]), &pushes());
     push(&mut alone[0]);
     for (world, alone) in worlds.iter().zip(&mut alone) {
         (0..20).for_each(|_| alone.step().unwrap());
-        assert_eq!(step(&service, world, 20), hash(alone), "{world}");
+        assert_eq!(service.step(world, 20), hash(alone), "{world}");
     }
     assert_ne!(service.hash(&worlds[0]), service.hash(&worlds[1]));
 }

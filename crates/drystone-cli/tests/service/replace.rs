@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Service, command};
+use crate::client::Service;
 use crate::page::two_boxes;
 
 /// Two boxes with a rod between them.
@@ -94,9 +94,7 @@ fn what_cannot_be_replaced_is_told() {
 #[test]
 fn a_body_of_a_pool_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = command(folder.path(), &[]);
-    command.args(["--backend", "gpu"]);
-    let service = Service::run(command);
+    let service = Service::on_device(folder.path(), &[]);
     let worlds = [0; 3].map(|_| service.make(&tied()));
     heavier(&service, &worlds[1]);
     let hashes = worlds.each_ref().map(|world| {

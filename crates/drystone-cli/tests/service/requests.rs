@@ -13,7 +13,7 @@ fn service() -> (tempfile::TempDir, Service) {
     (folder, service)
 }
 
-fn hash(world: &mut World) -> String {
+pub fn hash(world: &mut World) -> String {
     format!("{:016x}", state::hash(&world.snapshot().unwrap()))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Service, command};
+use crate::client::Service;
 use crate::page::numbers;
 
 /// A weight on a spring, and a ball that flies past.
@@ -111,9 +111,7 @@ fn a_body_is_had_with_its_joints() {
 #[test]
 fn worlds_on_a_device_are_had_as_scenes() {
     let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut command = command(folder.path(), &[]);
-    command.args(["--backend", "gpu"]);
-    let (device, cpu) = (Service::run(command), Service::start(calm.path(), &[]));
+    let (device, cpu) = (Service::on_device(folder.path(), &[]), Service::start(calm.path(), &[]));
     let (worlds, twin) = ([device.make(&weight()), device.make(&weight())], cpu.make(&weight()));
     for (service, world) in worlds.iter().map(|world| (&device, world)).chain([(&cpu, &twin)]) {
         service.ask(&format!("{world}/series?body=weight"));
