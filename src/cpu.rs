@@ -19,6 +19,7 @@ mod shares;
 pub mod stages;
 mod state;
 mod team;
+pub mod tree_blocks;
 mod world_group;
 
 use std::sync::atomic::AtomicU32;

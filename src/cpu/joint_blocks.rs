@@ -11,13 +11,14 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::stages::solve_joints::tension;
+use crate::cpu::tree_blocks::TreeBlocks;
 use crate::lanes::{
     Lanes, Select, Simd, SimdBase, SimdFloat, SimdMask, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4,
     f32x8, inv_rotate, rotate, u32x8,
 };
 use crate::mass_scale::mass_share;
 use crate::stages::solve_joints::rows_of;
-use crate::stages::solve_joints::tree::RowStore;
+use crate::stages::solve_joints::tree::{RowStore, Tree};
 use crate::threads::{Alone, Cut, RowTable, Rows, Threads};
 use crate::types::{
     BodyData, BodyState, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow,
@@ -149,6 +150,14 @@ impl JointBlock {
         Self { places: [NONE; WIDTH], rows, ..Self::zeroed() }
     }
 
+    /// Creates a block of joints, at most eight, with the kinds of the rows of one, after other row blocks.
+    pub fn of(places: impl Iterator<Item = u32>, rules: &[JointRow], rows: &mut Vec<RowBlock>) -> Self {
+        let mut block = Self::empty(rows.len(), rules.len());
+        rows.extend(rules.iter().map(|rule| RowBlock::empty(rule.kind & KIND)));
+        block.places.iter_mut().zip(places).for_each(|(lane, place)| *lane = place);
+        block
+    }
+
     /// Copies the frames of the block's joints.
     #[inline(always)]
     fn fill<S: Simd>(&mut self, simd: S, joint_frames: &[JointFrame]) {
@@ -267,6 +276,13 @@ impl JointBlock {
         (0..WIDTH).filter(|&lane| self.places[lane] != NONE).map(move |lane| (self.places[lane] as usize, frame(lane)))
     }
 
+    /// Returns the block with other inverse inertias.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_inertias(&self, inv_inertia_a: Lanes, inv_inertia_b: Lanes) -> Self {
+        Self { inv_inertia_a, inv_inertia_b, ..*self }
+    }
+
     /// Returns the range of the block's rows among the row blocks.
     #[inline(always)]
     #[must_use]
@@ -337,6 +353,8 @@ pub struct JointBlocks {
     /// Order of the joints for which the layout was computed, and the number of rows of each.
     order: Vec<u32>,
     row_counts: Vec<u8>,
+    /// Trees of hinges; their blocks are those from the last start on. Most worlds have none.
+    trees: Box<TreeBlocks>,
     /// True while the current impulses are here and not in the table.
     holds_impulses: bool,
     /// True if the impulses here equal those of the table.
@@ -348,7 +366,7 @@ pub struct JointBlocks {
 }
 
 /// Returns the kinds of a joint's rows as one number: joints with equal numbers can share a block.
-fn likeness(rules: &[JointRow]) -> u128 {
+pub(super) fn likeness(rules: &[JointRow]) -> u128 {
     rules.iter().fold(1, |likeness, rule| likeness << 16 | u128::from(rule.kind & KIND))
 }
 
@@ -397,6 +415,7 @@ impl JointBlocks {
         let lasts = |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX;
         let is_plain = |joint: &JointData| lasts(joint) && !joint.is_gear() && !joint.is_pulley();
         self.is_whole = lanes == joint_frames.len() && joints.iter().all(is_plain);
+        self.weigh();
     }
 
     /// Updates the frames in the blocks from the poses, if all joints are here as in the previous step: the result of
@@ -424,7 +443,15 @@ impl JointBlocks {
             });
         });
         (self.holds_impulses, self.holds_frames) = (true, true);
+        self.weigh();
         true
+    }
+
+    /// Sets masses and inertias of the bodies of trees.
+    fn weigh(&mut self) {
+        if !self.trees.is_empty() {
+            dispatch!(simd => self.trees.weigh(simd, &self.blocks));
+        }
     }
 
     /// Invalidates the blocks after tables of impulses, joints or rows have changed.
@@ -444,7 +471,7 @@ impl JointBlocks {
 
     /// Assigns each joint a block and a lane.
     fn lay_out(&mut self, joint_starts: &[u32], joint_frames: &[JointFrame], joint_rows: &[JointRow]) {
-        let Self { blocks, rows, impulses, starts, open, .. } = self;
+        let Self { blocks, rows, impulses, starts, open, trees, .. } = self;
         blocks.clear();
         rows.clear();
         for (color, start) in (0..COLORS).zip(starts.iter_mut()) {
@@ -459,8 +486,7 @@ impl JointBlocks {
                 let wanted = likeness(rules);
                 let entry = open.iter().position(|&(likeness, ..)| likeness == wanted).unwrap_or_else(|| {
                     open.push((wanted, blocks.len(), 0));
-                    blocks.push(JointBlock::empty(rows.len(), rules.len()));
-                    rows.extend(rules.iter().map(|rule| RowBlock::empty(rule.kind & KIND)));
+                    blocks.push(JointBlock::of([].into_iter(), rules, rows));
                     open.len() - 1
                 });
                 let (_, block, lane) = open[entry];
@@ -473,6 +499,7 @@ impl JointBlocks {
             }
         }
         starts[COLORS] = blocks.len();
+        trees.lay_out(joint_starts, joint_frames, joint_rows, blocks, rows);
         impulses.resize(rows.len());
     }
 
@@ -534,7 +561,17 @@ impl JointBlocks {
 
     /// Returns all blocks, one colour after the other, and their impulses, for a single thread.
     pub fn alone(&mut self) -> (JointBatch<'_>, Alone<'_, VecLanes, 4>) {
-        (JointBatch { blocks: &self.blocks, rows: &self.rows }, self.impulses.alone())
+        (JointBatch { blocks: &self.blocks[..self.starts[COLORS]], rows: &self.rows }, self.impulses.alone())
+    }
+
+    /// Returns the trees and all blocks with their impulses, for a single thread.
+    pub fn trees(&mut self) -> (&mut TreeBlocks, JointBatch<'_>, Alone<'_, VecLanes, 4>) {
+        (&mut self.trees, JointBatch { blocks: &self.blocks, rows: &self.rows }, self.impulses.alone())
+    }
+
+    /// Returns the trees that are solved alone.
+    pub fn lone_trees<'a>(&'a self, joint_starts: &'a [u32]) -> impl Iterator<Item = Tree<'a>> {
+        self.trees.alone(joint_starts)
     }
 }
 
@@ -546,6 +583,20 @@ pub struct JointBatch<'a> {
 }
 
 impl<'a> JointBatch<'a> {
+    /// Returns the blocks.
+    #[inline(always)]
+    #[must_use]
+    pub fn joints(self) -> &'a [JointBlock] {
+        self.blocks
+    }
+
+    /// Returns the rows of a block, and the index of the first.
+    #[inline(always)]
+    #[must_use]
+    pub fn rows_of(self, block: &JointBlock) -> (&'a [RowBlock], usize) {
+        (&self.rows[block.rows()], block.rows().start)
+    }
+
     /// Returns each block with its rows, and the index of the first.
     #[inline(always)]
     pub fn blocks(self) -> impl Iterator<Item = (&'a JointBlock, &'a [RowBlock], usize)> {

@@ -2,9 +2,9 @@
 //!
 //! A colour of a small world has one to three contacts, which fill as many of the eight lanes of a block. So small
 //! worlds of a batch step in groups: each does the stages up to the colouring by itself; what the sweeps read is
-//! copied, one world after the other, to the tables of one world, whose blocks hold contacts and joints of all; after
-//! the last sweep the results are copied back, and each world ends its step by itself. As worlds share no body, the
-//! bits are those of each alone, as with island batches.
+//! copied, one world after the other, to the tables of one world, whose blocks hold contacts, joints and trees of
+//! hinges of all; after the last sweep the results are copied back, and each world ends its step by itself. As worlds
+//! share no body, the bits are those of each alone, as with island batches.
 
 use std::mem::offset_of;
 use std::ops::Range;

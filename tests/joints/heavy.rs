@@ -1,12 +1,15 @@
 //! Light links with heavy bodies at their ends, which swing: nothing may create energy, and trees of hinges hold.
 
 use drystone::low_level::GpuWorld;
+use drystone::low_level::cpu::tree_blocks::TreeBlocks;
 use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::lanes::WIDTH;
 use drystone::low_level::reference::Reference;
+use drystone::low_level::scene::JointTable;
 use drystone::low_level::stages::solve_joints::tree::trees;
 use drystone::low_level::state::ReportedBody;
-use drystone::low_level::types::NONE;
-use drystone::{Body, BodyId, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, World, WorldBatch};
+use drystone::low_level::types::{JointData, JointFrame, NONE, ROW_COUNT_MASK};
+use drystone::{Body, BodyId, Joint, JointCommand, JointKind, Mode, Motor, Scene, Settings, Shape, World, WorldBatch};
 use drystone_validate::{ValidationOptions, compare, validate};
 
 use crate::common::{Backend, Sim, between, near};
@@ -256,6 +259,91 @@ fn trees_equal_the_reference() {
     }
 }
 
+/// Returns chains that hang beside each other: eleven of one form, unlike in mass, place and speed, and three of
+/// another, with limits.
+fn crowd(mode: Mode) -> Scene {
+    let mut scene = world(10.0);
+    scene.settings = Settings { mode, ..scene.settings };
+    for index in 0_u8..14 {
+        let number = f32::from(index);
+        let mut chain = chain(3, 100.0 + 40.0 * number);
+        if index % 5 == 2 {
+            let limits = Some([-0.2, 0.1]);
+            chain.joints[1].kind = JointKind::Revolute { reference_angle: None, limits, motor: None, spring: None };
+        }
+        let base = scene.bodies.len();
+        for mut body in chain.bodies {
+            body.position.x += 9.0 * number;
+            body.velocity = [0.3 * number, 1.0 - 0.2 * number].into();
+            scene.add(body);
+        }
+        for mut joint in chain.joints {
+            match &mut joint.a {
+                Some(a) => *a += base,
+                None => joint.anchor_a.x += 9.0 * number,
+            }
+            joint.b += base;
+            scene.join(joint);
+        }
+    }
+    scene
+}
+
+/// Trees of one form, which the CPU engine solves side by side, equal the reference bit for bit; also while a hinge of
+/// one is off.
+#[test]
+fn trees_side_by_side_equal_the_reference() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        for (warm_start, relax) in [(true, true), (false, true), (true, false)] {
+            let mut scene = crowd(mode);
+            scene.settings = Settings { warm_start, relax, ..scene.settings };
+            let mut worlds = [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)];
+            assert_equal_to_reference(&format!("{mode:?} {warm_start} {relax}"), &mut worlds, 60, |step, world| {
+                for (when, on) in [(20, false), (40, true)] {
+                    if step == when {
+                        let joint = world.joint_id(17).expect("it is there");
+                        world.command_joint(joint, JointCommand::Enable(on)).expect("a hinge");
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Returns the number of lanes in use of each block of trees of a scene, without those of the joints in `off`.
+fn lanes(scene: &Scene, off: &[usize]) -> Vec<usize> {
+    let JointTable { starts, joints, rows, .. } = compile(scene).joints;
+    let frame = |(slot, joint): (usize, &JointData)| {
+        let flags = if off.contains(&slot) { joint.flags & !ROW_COUNT_MASK } else { joint.flags };
+        JointFrame { first_row: joint.first_row, flags, ..JointFrame::default() }
+    };
+    let frames: Vec<JointFrame> = joints.iter().enumerate().map(frame).collect();
+    let mut blocks = TreeBlocks::default();
+    blocks.lay_out(&starts, &frames, &rows, &mut Vec::new(), &mut Vec::new());
+    let out = trees(&starts).count();
+    let used: Vec<usize> =
+        blocks.parts().0.iter().map(|block| (0..WIDTH).filter(|&lane| block.uses(lane)).count()).collect();
+    assert_eq!(used.iter().sum::<usize>() + blocks.alone(&starts).count(), out, "each tree once");
+    used
+}
+
+/// Trees share a block if they are of one form: with the same kinds of rows, on the same sides, all in use.
+#[test]
+fn trees_of_one_form_share_a_block() {
+    let scene = crowd(Mode::Soft);
+    assert_eq!(lanes(&scene, &[]), [8, 3, 3]);
+    let mut turned = scene.clone();
+    let joint = turned.joints[1].clone();
+    turned.joints[1] = Joint::new(joint.kind, joint.b, joint.a.expect("a link")).anchors([-0.5, 0.0], [0.5, 0.0]);
+    let mut blocks = lanes(&turned, &[]);
+    blocks.sort_unstable();
+    assert_eq!(blocks, [1, 2, 3, 8], "one is held by the other side");
+    let slot = trees(&compile(&scene).joints.starts).next().and_then(|tree| tree.joints().next()).expect("a hinge");
+    let mut blocks = lanes(&scene, &[slot]);
+    blocks.sort_unstable();
+    assert_eq!(blocks, [2, 3, 8], "one has a hinge without rows");
+}
+
 /// Negative control: a reference whose trees are left out differs.
 #[test]
 fn a_reference_without_trees_is_detected() {
@@ -318,10 +406,12 @@ fn trees_come_and_go() {
     });
 }
 
-/// A chain in a batch equals the chain alone, on both engines, beside a world without trees.
+/// A chain in a batch equals the chain alone, on both engines, beside others of its form, another chain and a world
+/// without trees.
 #[test]
 fn trees_in_a_batch_are_those_of_a_world_alone() {
-    let scenes = [chain(5, 1000.0), chain(5, 2.0), chain(3, 9000.0)];
+    let masses = [1000.0, 2.0, 400.0, 2000.0, 300.0, 700.0, 9000.0, 50.0, 80.0, 4000.0, 600.0];
+    let scenes: Vec<Scene> = masses.into_iter().map(|ball| chain(5, ball)).chain([chain(3, 9000.0)]).collect();
     for backend in ["cpu", "gpu"] {
         let mut worlds: WorldBatch = crate::support::together(backend, &scenes);
         for _ in 0..20 {

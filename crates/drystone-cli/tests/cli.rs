@@ -611,8 +611,10 @@ mod runs {
             assert_eq!(ran.code, 0, "{}", ran.stderr);
             ran.stdout
         };
-        // Boxes; joints of one row and of several, limits, motors and springs; rolling, sliding and bouncing.
-        for spec in ["large_pyramid:base=12", "joint_grid:size=9", "ragdoll", "card_house", "spinner:bodies=90"] {
+        // Boxes; joints of one row and of several, limits, motors and springs; rolling, sliding and bouncing; trees of
+        // hinges.
+        let specs = ["large_pyramid:base=12", "joint_grid:size=9", "ragdoll", "card_house", "spinner:bodies=90"];
+        for spec in specs.into_iter().chain(["ball_and_chain"]) {
             assert_eq!(hash(spec, 40, ""), hash(spec, 40, "off"), "{spec}");
             assert_ne!(hash(spec, 40, ""), hash(spec, 41, "off"), "{spec}");
         }

@@ -4,6 +4,7 @@
 //! kind are taken once per block.
 
 mod stance;
+mod tree;
 
 pub(in crate::cpu) use self::stance::tension;
 use self::stance::{StanceLanes, rope};
@@ -18,10 +19,10 @@ use crate::stages::solve_joints::tree::{Tree, row_count, trees};
 use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, solve_joint};
 use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
-    JointFrame, JointRow, Params, ROW_ANGLE, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER,
-    ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS, WARM_START,
-    WITHDRAW, WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B,
+    JOINT_OVERFLOW, JointFrame, JointRow, Params, ROW_ANGLE, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
+    ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS,
+    WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// Flags of the soft step's sweeps, with bias and without.
@@ -57,9 +58,14 @@ pub fn solve_joints(
             solve_joint(params, flags, frame, rows, impulses, ends);
         });
     }
+    let (in_lanes, blocks, impulses) = joint_blocks.trees();
+    if !in_lanes.is_empty() {
+        let (states, sums) = (states.alone(), accumulators.alone());
+        dispatch!(simd => tree::solve(simd, params, flags, in_lanes, blocks, impulses, states, sums));
+    }
     tree_rows.resize(row_count(joint_starts), TreeRow::default());
     let (mut joint_impulses, mut states, mut sums) = (&*joint_impulses, &*states, &*accumulators);
-    for tree in trees(joint_starts) {
+    for tree in joint_blocks.lone_trees(joint_starts) {
         let (impulses, states, sums) = (&mut joint_impulses, &mut states, &mut sums);
         tree.solve(params, flags, joint_frames, joint_rows, impulses, states, sums, tree_rows);
     }
@@ -164,35 +170,56 @@ fn visit_block<S: Simd, R: Halves>(
         accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
     }
     let (mut motion, status) = bodies.motion(simd, block);
+    sweep_rows(simd, params, flags, block, rows, &impulses, &stance, &mut motion);
+    bodies.store(block, &motion, status);
+    if warm && flags & WITHDRAW != 0 {
+        accumulate(simd, block, rows, &impulses, &stance, -1.0, accumulators);
+    }
+}
+
+/// Solves the rows of one block.
+#[inline(always)]
+fn sweep_rows<S: Simd, R: Halves>(
+    simd: S,
+    params: &Params,
+    flags: u32,
+    block: &JointBlock,
+    rows: &[RowBlock],
+    impulses: &impl Fn(usize) -> R,
+    stance: &StanceLanes<S>,
+    motion: &mut MotionLanes<S>,
+) {
     let zero = f32x8::splat(simd, 0.0);
     for (index, rule) in rows.iter().enumerate() {
         let geometry = rule.kind & ROW_GEOMETRY;
         if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
             continue;
         }
+        if flags & HELD != 0 && geometry == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY {
+            if flags & FRESH != 0 {
+                store(Vec2x8::zero(simd), impulses(index));
+            }
+            continue;
+        }
         let old = if flags & FRESH == 0 { load(simd, impulses(index)) } else { Vec2x8::zero(simd) };
         let new = if geometry == ROW_POINT {
             let old = rotate(stance.axis, old);
-            let new = solve_point(simd, params, flags, block, rule, &stance, &motion, old);
-            motion.apply(simd, block, &stance, [new - old; 2], zero);
+            let new = solve_point(simd, params, flags, block, rule, stance, motion, old);
+            motion.apply(simd, block, stance, [new - old; 2], zero);
             inv_rotate(stance.axis, new)
         } else {
             let direction = stance.direction(geometry);
-            let new = solve_row(simd, params, flags, block, rule, &stance, direction, &motion, old.x);
+            let new = solve_row(simd, params, flags, block, rule, stance, direction, motion, old.x);
             let size = (new - old.x) * side(rule);
             if geometry == ROW_ANGLE {
-                motion.apply(simd, block, &stance, [Vec2x8::zero(simd); 2], size);
+                motion.apply(simd, block, stance, [Vec2x8::zero(simd); 2], size);
             } else {
                 let on_b = direction * size;
-                motion.apply(simd, block, &stance, [stance.on_a(geometry, size, on_b), on_b], zero);
+                motion.apply(simd, block, stance, [stance.on_a(geometry, size, on_b), on_b], zero);
             }
             Vec2x8::new(new, zero)
         };
         store(new, impulses(index));
-    }
-    bodies.store(block, &motion, status);
-    if warm && flags & WITHDRAW != 0 {
-        accumulate(simd, block, rows, &impulses, &stance, -1.0, accumulators);
     }
 }
 
@@ -233,9 +260,13 @@ pub fn warm_start_joints(threads: &Threads, joints: &JointTable, joint_tables: &
             one::accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
         });
     }
+    let (in_lanes, blocks, impulses) = joint_blocks.trees();
+    if !in_lanes.is_empty() {
+        dispatch!(simd => tree::warm_start(simd, in_lanes, blocks, impulses, states, accumulators));
+    }
     tree_rows.resize(row_count(joint_starts), TreeRow::default());
     let (joint_impulses, mut states, mut sums) = (&*joint_impulses, states, accumulators);
-    for tree in trees(joint_starts) {
+    for tree in joint_blocks.lone_trees(joint_starts) {
         tree.warm_start(joint_frames, joint_rows, &joint_impulses, &mut states, &mut sums, tree_rows);
     }
 }
@@ -320,7 +351,13 @@ struct MotionLanes<S: Simd> {
 impl<S: Simd> MotionLanes<S> {
     #[inline(always)]
     fn velocity(&self, stance: &StanceLanes<S>) -> Vec2x8<S> {
-        (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
+        self.between(stance.arm_a, stance.arm_b)
+    }
+
+    /// Returns the velocity of B relative to A, given the lever arms.
+    #[inline(always)]
+    fn between(&self, arm_a: Vec2x8<S>, arm_b: Vec2x8<S>) -> Vec2x8<S> {
+        (self.v_b + cross_scalar(self.w_b, arm_b)) - (self.v_a + cross_scalar(self.w_a, arm_a))
     }
 
     #[inline(always)]

@@ -51,8 +51,7 @@ impl<T: Copy> RowStore<T> for [T] {
 pub struct Tree<'a> {
     /// Row of the first body, among those of all trees.
     first: usize,
-    /// For each body, children before parents: the hinge to its parent, with [`TREE_CHILD_A`], and the row of the
-    /// parent, or [`NONE`] if that is fixed; for a root without such a hinge [`NONE`] and the body.
+    /// Bodies and their hinges ([`Tree::bodies`]).
     bodies: &'a [[u32; 2]],
 }
 
@@ -88,6 +87,19 @@ impl<'a> Tree<'a> {
             (joint, NONE) => [joint + first_joint, NONE],
             (joint, parent) => [joint + first_joint, parent + first_row],
         }));
+    }
+
+    /// Returns for each body, children before parents, the hinge to its parent, with [`TREE_CHILD_A`], and the row of
+    /// the parent, or [`NONE`] if that is fixed; for a root without such a hinge [`NONE`] and the body.
+    #[must_use]
+    pub fn bodies(self) -> &'a [[u32; 2]] {
+        self.bodies
+    }
+
+    /// Returns the place of a row among the bodies of this tree.
+    #[must_use]
+    pub fn place(self, row: u32) -> u32 {
+        row - u32_from(self.first)
     }
 
     /// Returns the hinges, those near the root first.
