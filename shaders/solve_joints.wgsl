@@ -168,8 +168,7 @@ fn solve_at(joint: u32, stance: Stance, sweep_flags: u32) {
         if (kind & ROW_ROLE) == ROW_SPRING && !use_bias {
             continue;
         }
-        let held = (sweep_flags & HELD) != 0u && (kind & (ROW_GEOMETRY | ROW_ROLE)) == (ROW_POINT | ROW_EQUALITY);
-        if held {
+        if (sweep_flags & HELD) != 0u && (kind & ROW_ROLE) == ROW_EQUALITY {
             if (sweep_flags & FRESH) != 0u {
                 joint_impulses[row] = vec2<f32>(0.0);
             }
@@ -211,7 +210,7 @@ fn solve_at(joint: u32, stance: Stance, sweep_flags: u32) {
     }
 }
 
-// Trees of hinges: src/stages/solve_joints/tree.rs.
+// Trees of hinges and welds: src/stages/solve_joints/tree.rs.
 
 // Adds the body's own mass to what its children add to it, and replaces the sum by its factors.
 fn factor_tree_row(row: u32) {
@@ -234,6 +233,71 @@ fn factor_tree_row(row: u32) {
 
 fn point_of_reference(row: u32) -> vec2<f32> {
     return vec2<f32>(joint_trees[row].at[0], joint_trees[row].at[1]);
+}
+
+// Adds the body's own mass to what its children add to it.
+fn gather_tree_row(row: u32) {
+    let mass = joint_trees[row].mass;
+    let at = point_of_reference(row);
+    let m = joint_trees[row].matrix;
+    let turn = m[5] + (mass * dot(at, at) + 1.0 / joint_trees[row].inv_inertia);
+    joint_trees[row].matrix =
+        array<f32, 6>(mass + m[0], m[1], m[2] + mass * at.y, mass + m[3], m[4] - mass * at.x, turn);
+}
+
+// Returns a mass for a point of reference that is elsewhere by a vector.
+fn seen_from(m: array<f32, 6>, by: vec2<f32>) -> array<f32, 6> {
+    let of_x = m[0] * by.y - m[1] * by.x;
+    let of_y = m[1] * by.y - m[3] * by.x;
+    let turn = m[5] + 2.0 * (m[2] * by.y - m[4] * by.x) + (of_x * by.y - of_y * by.x);
+    return array<f32, 6>(m[0], m[1], m[2] + of_x, m[3], m[4] + of_y, turn);
+}
+
+// Returns a mass times a velocity.
+fn times(m: array<f32, 6>, v: vec3<f32>) -> vec3<f32> {
+    return vec3<f32>(
+        m[0] * v.x + m[1] * v.y + m[2] * v.z,
+        m[1] * v.x + m[3] * v.y + m[4] * v.z,
+        m[2] * v.x + m[4] * v.y + m[5] * v.z,
+    );
+}
+
+fn rest_of(row: u32) -> vec3<f32> {
+    return vec3<f32>(joint_trees[row].rest[0], joint_trees[row].rest[1], joint_trees[row].rest[2]);
+}
+
+// Adds a child on a weld: all of its mass, and what its missing velocity and its children push. `offset` is from the
+// child's centre of mass to that of this body.
+fn weld_row(row: u32, child: u32, offset: vec2<f32>) {
+    let arm = point_of_reference(child) + offset;
+    let m = joint_trees[child].matrix;
+    if m[0] + m[3] > joint_trees[row].most {
+        joint_trees[row].most = m[0] + m[3];
+        refer_to(row, arm);
+    }
+    let added = seen_from(m, point_of_reference(row) - arm);
+    joint_trees[row].matrix[0] += added[0];
+    joint_trees[row].matrix[1] += added[1];
+    joint_trees[row].matrix[2] += added[2];
+    joint_trees[row].matrix[3] += added[3];
+    joint_trees[row].matrix[4] += added[4];
+    joint_trees[row].matrix[5] += added[5];
+    let on_child = times(m, rest_of(child));
+    let push = push_of(child);
+    push_at(row, push.xy - on_child.xy, arm);
+    joint_trees[row].push[2] += push.z - on_child.z;
+}
+
+// Lets a child on a weld move as its parent. Returns the impulse at its point of reference.
+fn follow_row(row: u32, parent: u32, offset: vec2<f32>) -> vec3<f32> {
+    var moved = rest_of(row);
+    if parent != NONE {
+        let push = push_of(parent);
+        moved += vec3<f32>(velocity_at(parent, push, point_of_reference(row) + offset), push.z);
+    }
+    let impulse = times(joint_trees[row].matrix, moved) - push_of(row);
+    joint_trees[row].push = array<f32, 3>(moved.x, moved.y, moved.z);
+    return impulse;
 }
 
 // Returns the change of velocity by a push, given the factors.
@@ -276,11 +340,7 @@ fn load_row(row: u32, shown: vec3<f32>, arm: vec2<f32>) {
 // Moves the point of reference.
 fn refer_to(row: u32, at: vec2<f32>) {
     let by = at - point_of_reference(row);
-    let m = joint_trees[row].matrix;
-    let of_x = m[0] * by.y - m[1] * by.x;
-    let of_y = m[1] * by.y - m[3] * by.x;
-    let turn = m[5] + 2.0 * (m[2] * by.y - m[4] * by.x) + (of_x * by.y - of_y * by.x);
-    joint_trees[row].matrix = array<f32, 6>(m[0], m[1], m[2] + of_x, m[3], m[4] + of_y, turn);
+    joint_trees[row].matrix = seen_from(joint_trees[row].matrix, by);
     let push = push_of(row);
     joint_trees[row].push[2] = push.z - cross_2d(by, push.xy);
     joint_trees[row].at = array<f32, 2>(at.x, at.y);
@@ -300,15 +360,20 @@ fn point_row(joint: u32) -> u32 {
     return joint_frames[joint].first_row + (joint_frames[joint].flags & ROW_COUNT_MASK) - 1u;
 }
 
+// Returns true for a weld of a tree: its first row holds the angle.
+fn is_weld(joint: u32) -> bool {
+    return (joint_rows[joint_frames[joint].first_row].kind & (ROW_GEOMETRY | ROW_ROLE)) == (ROW_ANGLE | ROW_EQUALITY);
+}
+
 // Eliminates the bodies, from the leaves to the root.
 fn eliminate_tree(tree: u32, use_bias: bool) {
     let first = joint_starts[tree];
     let count = joint_starts[tree + 1u];
     for (var body = 0u; body < count; body += 1u) {
         let own = first + body;
-        factor_tree_row(own);
         let hinge = tree_hinge(tree, body);
         if !is_held(hinge) {
+            factor_tree_row(own);
             continue;
         }
         let joint = hinge & ~TREE_CHILD_A;
@@ -328,6 +393,23 @@ fn eliminate_tree(tree: u32, use_bias: bool) {
         if use_bias {
             wanted += stance.between * joint_rows[point_row(joint)].softness[0];
         }
+        let sign = select(1.0, -1.0, child_a);
+        if is_weld(joint) {
+            let row = joint_frames[joint].first_row;
+            var spin = motion.w_b - motion.w_a;
+            if use_bias {
+                spin += joint_rows[row].softness[0] * (position(stance, ROW_ANGLE) - joint_rows[row].goal);
+            }
+            gather_tree_row(own);
+            let turn = -(spin * sign);
+            let missing = -(wanted * sign) + cross_scalar(turn, point_of_reference(own) - arm);
+            joint_trees[own].rest = array<f32, 3>(missing.x, missing.y, turn);
+            if parent != NONE {
+                weld_row(parent, own, arm_of_parent - arm);
+            }
+            continue;
+        }
+        factor_tree_row(own);
         let off = arm - point_of_reference(own);
         let of_x = answer(own, vec3<f32>(1.0, 0.0, -off.y));
         let of_y = answer(own, vec3<f32>(0.0, 1.0, off.x));
@@ -340,9 +422,9 @@ fn eliminate_tree(tree: u32, use_bias: bool) {
             inverse = vec3<f32>(yy / determinant, -xy / determinant, xx / determinant);
         }
         let moved = answer(own, push_of(own));
-        let rest = -(wanted * select(1.0, -1.0, child_a)) - velocity_at(own, moved, arm);
+        let rest = -(wanted * sign) - velocity_at(own, moved, arm);
         joint_trees[own].inverse = array<f32, 3>(inverse.x, inverse.y, inverse.z);
-        joint_trees[own].rest = array<f32, 2>(rest.x, rest.y);
+        joint_trees[own].rest = array<f32, 3>(rest.x, rest.y, 0.0);
         if parent != NONE {
             load_row(parent, inverse, arm_of_parent);
             push_at(parent, -applied(inverse, rest), arm_of_parent);
@@ -358,25 +440,41 @@ fn distribute_tree(tree: u32) {
         let hinge = tree_hinge(tree, body - 1u);
         let parent = tree_parent(tree, body - 1u);
         var moved = parent;
+        var welded = false;
         if hinge != NONE {
             let joint = hinge & ~TREE_CHILD_A;
             let child_a = (hinge & TREE_CHILD_A) != 0u;
             moved = select(joint_frames[joint].body_b, joint_frames[joint].body_a, child_a);
             if is_held(hinge) {
                 let stance = tree_stance(tree, body - 1u);
-                var missing = vec2<f32>(joint_trees[own].rest[0], joint_trees[own].rest[1]);
-                if parent != NONE {
-                    missing += velocity_at(parent, push_of(parent), select(stance.arm_a, stance.arm_b, child_a));
+                let arm = select(stance.arm_b, stance.arm_a, child_a);
+                let arm_of_parent = select(stance.arm_a, stance.arm_b, child_a);
+                let sign = select(1.0, -1.0, child_a);
+                welded = is_weld(joint);
+                var impulse = vec2<f32>(0.0);
+                if welded {
+                    let pushed = follow_row(own, parent, arm_of_parent - arm);
+                    impulse = pushed.xy;
+                    let turn = pushed.z + cross_2d(point_of_reference(own) - arm, impulse);
+                    joint_impulses[joint_frames[joint].first_row].x += turn * sign;
+                } else {
+                    var missing = rest_of(own).xy;
+                    if parent != NONE {
+                        missing += velocity_at(parent, push_of(parent), arm_of_parent);
+                    }
+                    let inverse = vec3<f32>(
+                        joint_trees[own].inverse[0], joint_trees[own].inverse[1], joint_trees[own].inverse[2],
+                    );
+                    impulse = applied(inverse, missing);
+                    push_at(own, impulse, arm);
                 }
-                let inverse = vec3<f32>(
-                    joint_trees[own].inverse[0], joint_trees[own].inverse[1], joint_trees[own].inverse[2],
-                );
-                let impulse = applied(inverse, missing);
-                push_at(own, impulse, select(stance.arm_b, stance.arm_a, child_a));
-                joint_impulses[point_row(joint)] += inv_rotate(stance.axis, impulse * select(1.0, -1.0, child_a));
+                joint_impulses[point_row(joint)] += inv_rotate(stance.axis, impulse * sign);
             }
         }
-        let change = answer(own, push_of(own));
+        var change = push_of(own);
+        if !welded {
+            change = answer(own, change);
+        }
         joint_trees[own].push = array<f32, 3>(change.x, change.y, change.z);
         if any(change != vec3<f32>(0.0)) {
             states[moved].velocity += velocity_at(own, change, vec2<f32>(0.0));

@@ -542,10 +542,9 @@ struct TreeRow {
     inverse: array<f32, 3>,
     mass: f32,
     matrix: array<f32, 6>,
-    rest: array<f32, 2>,
     at: array<f32, 2>,
+    rest: array<f32, 3>,
     most: f32,
-    pad: u32,
 }
 
 struct Counters {

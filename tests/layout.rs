@@ -133,7 +133,7 @@ structs! {
         body_a, body_b, first_row, flags, r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b,
         inv_inertia_b, angle, ratio, pad,
     }
-    TreeRow { push, inv_inertia, inverse, mass, matrix, rest, at, most, pad }
+    TreeRow { push, inv_inertia, inverse, mass, matrix, at, rest, most }
     Counters {
         pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts,
         continuous, awake, was_awake, sleeping_contacts, woken, slept, wake_flags, again, awake_levels, left,

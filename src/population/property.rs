@@ -254,7 +254,10 @@ impl Population {
         for &place in &joints {
             compiled.joints.set_fixed_ends(place, &compiled.bodies, &mut effects.change.joints);
         }
-        if !joints.is_empty() || changes.iter().any(|(_, property)| matches!(property, Property::Mass(_))) {
+        let weighs = |property: &Property| {
+            matches!(property, Property::Mass(_) | Property::Inertia(_) | Property::FixedRotation(_))
+        };
+        if !joints.is_empty() || changes.iter().any(|(_, property)| weighs(property)) {
             compiled.joints.find_trees(&compiled.mass, &mut effects.change.joints);
         }
         effects.joints = joints;

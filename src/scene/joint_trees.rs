@@ -1,4 +1,5 @@
-//! Which hinges form trees that are solved exactly ([`crate::stages::solve_joints::tree`]).
+//! Which hinges and welds form trees that are solved exactly ([`crate::stages::solve_joints::tree`]). Where nothing
+//! else is said, a weld counts as a hinge.
 
 use std::collections::VecDeque;
 
@@ -35,7 +36,7 @@ struct HingeGraph {
 
 /// Returns the trees of a world: a function of its joints and masses alone.
 pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[MassProperties]) -> Vec<JointTree> {
-    let hinges = HingeGraph::of(joints, rows);
+    let hinges = HingeGraph::of(joints, rows, masses);
     let mass = |at: usize| masses[hinges.bodies[at] as usize].mass;
     let range = |all: &mut dyn Iterator<Item = usize>| {
         all.map(mass).fold([f32::MAX, 0.0], |[least, most]: [f32; 2], mass| [least.min(mass), most.max(mass)])
@@ -65,10 +66,13 @@ pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[Mass
 }
 
 impl HingeGraph {
-    fn of(joints: &[JointData], rows: &[JointRow]) -> Self {
+    fn of(joints: &[JointData], rows: &[JointRow], masses: &[MassProperties]) -> Self {
+        // Their moments of inertia are inverted.
+        let turns = |body: &u32| masses[*body as usize].inertia.recip().is_normal();
+        let turn = |joint: &JointData| joint.moving_ends().iter().flatten().all(turns);
         let chosen: Vec<(u32, [Option<u32>; 2])> = (0_u32..)
             .zip(joints)
-            .filter(|(_, joint)| is_hinge(joint, rows))
+            .filter(|(_, joint)| is_hinge(joint, rows) || (is_weld(joint, rows) && turn(joint)))
             .map(|(place, joint)| (place, joint.moving_ends()))
             .filter(|(_, ends)| ends.iter().any(Option::is_some))
             .collect();
@@ -144,10 +148,22 @@ impl HingeGraph {
 
 /// Returns true for a rigid hinge: its last row holds a point, and none holds the angle.
 fn is_hinge(joint: &JointData, rows: &[JointRow]) -> bool {
+    let own = own_rows(joint, rows);
+    own.last().is_some_and(|row| is_rigid(row, ROW_POINT)) && own.iter().all(|row| !is_rigid(row, ROW_ANGLE))
+}
+
+/// Returns true for a rigid weld: a row that holds the angle, and one that holds a point.
+fn is_weld(joint: &JointData, rows: &[JointRow]) -> bool {
+    matches!(own_rows(joint, rows), [angle, point] if is_rigid(angle, ROW_ANGLE) && is_rigid(point, ROW_POINT))
+}
+
+fn is_rigid(row: &JointRow, geometry: u32) -> bool {
+    row.kind & (ROW_GEOMETRY | ROW_ROLE) == geometry | ROW_EQUALITY
+}
+
+/// Returns the rows of a joint; none for a free slot.
+fn own_rows<'a>(joint: &JointData, rows: &'a [JointRow]) -> &'a [JointRow] {
     let first = joint.first_row as usize;
-    let own = &rows[first..first + (joint.flags & ROW_COUNT_MASK) as usize];
-    let kind = |row: &JointRow| row.kind & (ROW_GEOMETRY | ROW_ROLE);
-    joint.flags & JOINT_VACANT == 0
-        && own.last().is_some_and(|row| kind(row) == ROW_POINT | ROW_EQUALITY)
-        && own.iter().all(|row| kind(row) != ROW_ANGLE | ROW_EQUALITY)
+    let count = if joint.flags & JOINT_VACANT == 0 { joint.flags & ROW_COUNT_MASK } else { 0 };
+    &rows[first..first + count as usize]
 }

@@ -159,7 +159,7 @@ pub fn solve_joint(
         if rule.kind & ROW_ROLE == ROW_SPRING && sweep_flags & USE_BIAS == 0 {
             continue;
         }
-        if sweep_flags & HELD != 0 && geometry == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY {
+        if sweep_flags & HELD != 0 && rule.kind & ROW_ROLE == ROW_EQUALITY {
             if sweep_flags & FRESH != 0 {
                 *impulse = [0.0; 2];
             }

@@ -228,7 +228,7 @@ impl JointFrame {
     }
 }
 
-/// A body of a tree of hinges while the tree is solved ([`crate::stages::solve_joints::tree`]).
+/// A body of a tree of hinges and welds while the tree is solved ([`crate::stages::solve_joints::tree`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct TreeRow {
@@ -241,14 +241,14 @@ pub struct TreeRow {
     pub inverse: [f32; 3],
     /// Mass, kg.
     pub mass: f32,
-    /// Mass that the children add: xx, xy, x and turn, yy, y and turn, turn. Then the factors of the whole.
+    /// Mass that the children add: xx, xy, x and turn, yy, y and turn, turn. Then the factors of the whole, or of a
+    /// child on a weld the whole.
     pub matrix: [f32; 6],
-    /// Velocity that the hinge to the parent has to make up for, while the parent keeps its own, m/s.
-    pub rest: [f32; 2],
     /// Point of reference from the centre of mass, m: the hinge of the child that adds the largest mass.
     pub at: [f32; 2],
-    /// That mass, kg: xx and yy together.
+    /// Velocity that the joint to the parent has to make up for, while the parent keeps its own, m/s, and for a weld
+    /// the angular velocity, rad/s.
+    pub rest: [f32; 3],
+    /// Largest mass that a child adds, kg: xx and yy together.
     pub most: f32,
-    /// Unused.
-    pub pad: u32,
 }

@@ -195,7 +195,7 @@ fn sweep_rows<S: Simd, R: Halves>(
         if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
             continue;
         }
-        if flags & HELD != 0 && geometry == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY {
+        if flags & HELD != 0 && rule.kind & ROW_ROLE == ROW_EQUALITY {
             if flags & FRESH != 0 {
                 store(Vec2x8::zero(simd), impulses(index));
             }

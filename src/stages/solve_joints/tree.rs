@@ -1,10 +1,11 @@
-//! Trees of hinges, solved exactly.
+//! Trees of hinges and welds, solved exactly.
 //!
 //! Sweeps pass an impulse on by one joint a visit, and by the share that a light body has of the mass of a heavy one:
 //! a ball of a thousand times the mass of the links of its chain stretches them. Where bodies that hinges connect
 //! differ that much ([`TREE_RATIO`](crate::constants::TREE_RATIO)), their hinges are solved at once. The host lists
 //! them as trees ([`crate::scene::JointTable`]): each body has one hinge towards the root, and only the root may have
-//! one to a fixed body. Other hinges of the same bodies, which close loops, are swept.
+//! one to a fixed body. Other hinges of the same bodies, which close loops, are swept. Where nothing else is said, a
+//! weld counts as a hinge.
 //!
 //! Wanted are the changes `δ` of velocities with which no anchor moves against its partner, beyond the share of
 //! its error that is taken back: for each hinge `J_c δ_c − J_p δ_p = ρ`, where `c` is the body on the side of the
@@ -14,6 +15,9 @@
 //! its factors `L D Lᵀ`, at the hinge of the child that adds most to it; a pivot is never smaller than that of the body
 //! alone, which rounding could make it.
 //!
+//! On a weld a child follows its parent in all, `δ_c = ρ + J_p δ_p`: the parent's mass grows by the whole `M_c`, and
+//! the impulse is `M_c δ_c` less what the children push. Nothing is divided.
+//!
 //! A body of a tree has the least of the inverse inertias that its hinges see
 //! ([`stiffened`](crate::stages::prepare_joints::stiffened)), for all of them. Other rows of the hinges, limits and
 //! motors, are visited before, one after the other.
@@ -22,10 +26,11 @@ use glam::Vec2;
 
 use super::{BodyPair, JointMotion, Stance, accumulate, rows_of, solve_joint};
 use crate::constants::FAR;
-use crate::math::{cross, inv_rotate};
+use crate::math::{cross, cross_scalar, inv_rotate};
 use crate::types::{
-    Accumulator, BodyState, HELD, JOINT_COLORS, JointFrame, JointRow, NONE, Params, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A, TreeRow, USE_BIAS, WARM_START, WITHDRAW, WORLD_A, u32_from,
+    Accumulator, BodyState, HELD, JOINT_COLORS, JointFrame, JointRow, NONE, Params, ROW_ANGLE, ROW_COUNT_MASK,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A, TreeRow, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    u32_from,
 };
 
 /// Rows that a tree reads and writes, of either engine.
@@ -46,7 +51,7 @@ impl<T: Copy> RowStore<T> for [T] {
     }
 }
 
-/// A tree of hinges.
+/// A tree of hinges and welds.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a> {
     /// Row of the first body, among those of all trees.
@@ -229,9 +234,9 @@ impl<'a> Tree<'a> {
         rows: &mut [TreeRow],
     ) {
         for (&[joint, parent], own) in self.bodies.iter().zip(self.first..) {
-            rows[own].factor();
             let is_held = joint != NONE && !rows_of(&joint_frames[(joint & !TREE_CHILD_A) as usize]).is_empty();
             if !is_held {
+                rows[own].factor();
                 continue;
             }
             let frame = self.frame(joint_frames, rows, own);
@@ -244,6 +249,22 @@ impl<'a> Tree<'a> {
             if flags & USE_BIAS != 0 {
                 wanted += stance.between * point.softness[0];
             }
+            if let Some(angle) = weld_of(&frame, joint_rows) {
+                let angle = &joint_rows[angle];
+                let mut spin = motion.w_b - motion.w_a;
+                if flags & USE_BIAS != 0 {
+                    spin += angle.softness[0] * (stance.position(ROW_ANGLE) - angle.goal);
+                }
+                rows[own].gather();
+                let row = &mut rows[own];
+                row.set_rest(-(wanted * hinge.side), -(spin * hinge.side), hinge.child);
+                let row = *row;
+                if parent != NONE {
+                    rows[parent as usize].weld(&row, hinge.parent - hinge.child);
+                }
+                continue;
+            }
+            rows[own].factor();
             let row = &mut rows[own];
             let arm = hinge.child - Vec2::from(row.at);
             let (of_x, of_y) = (row.answer([1.0, 0.0, -arm.y]), row.answer([0.0, 1.0, arm.x]));
@@ -254,7 +275,7 @@ impl<'a> Tree<'a> {
             let inverse =
                 if determinant > 0.0 { [yy / determinant, -xy / determinant, xx / determinant] } else { [0.0; 3] };
             let rest = -(wanted * hinge.side) - row.velocity_at(row.answer(row.push), hinge.child);
-            (row.inverse, row.rest) = (inverse, rest.into());
+            (row.inverse, row.rest) = (inverse, [rest.x, rest.y, 0.0]);
             if parent != NONE {
                 let parent = &mut rows[parent as usize];
                 parent.load(inverse, hinge.parent);
@@ -275,6 +296,7 @@ impl<'a> Tree<'a> {
         for own in (self.first..self.end()).rev() {
             let [joint, parent] = self.bodies[own - self.first];
             let mut body = parent;
+            let mut is_weld = false;
             if joint != NONE {
                 let frame = self.frame(joint_frames, rows, own);
                 body = if joint & TREE_CHILD_A != 0 { frame.body_a } else { frame.body_b };
@@ -282,20 +304,28 @@ impl<'a> Tree<'a> {
                     let [state_a, state_b] = states_of(&frame, states);
                     let stance = Stance::new(&frame, &state_a, &state_b);
                     let hinge = HingeArms::new(joint, &stance);
-                    let mut missing = Vec2::from(rows[own].rest);
-                    if parent != NONE {
-                        let parent = &rows[parent as usize];
-                        missing += parent.velocity_at(parent.push, hinge.parent);
-                    }
-                    let impulse = apply(rows[own].inverse, missing);
-                    rows[own].push_at(impulse, hinge.child);
+                    let parent = (parent != NONE).then(|| rows[parent as usize]);
                     let row = point_of(&frame, joint_rows);
+                    let angle = weld_of(&frame, joint_rows);
+                    is_weld = angle.is_some();
+                    let impulse = match angle {
+                        Some(angle) => {
+                            let [x, y, turn] = rows[own].follow(parent.as_ref(), hinge.parent - hinge.child);
+                            let turn = turn + cross(Vec2::from(rows[own].at) - hinge.child, Vec2::new(x, y));
+                            let [old, _] = impulses.row(angle);
+                            impulses.put(angle, [old + turn * hinge.side, 0.0]);
+                            Vec2::new(x, y)
+                        }
+                        None => rows[own].pull(parent.as_ref(), &hinge),
+                    };
                     let kept = inv_rotate(stance.axis, impulse * hinge.side);
                     impulses.put(row, (Vec2::from(impulses.row(row)) + kept).into());
                 }
             }
             let row = &mut rows[own];
-            row.push = row.answer(row.push);
+            if !is_weld {
+                row.push = row.answer(row.push);
+            }
             if row.push != [0.0; 3] {
                 let mut state = states.row(body as usize);
                 state.velocity = (Vec2::from(state.velocity) + row.velocity_at(row.push, Vec2::ZERO)).into();
@@ -350,6 +380,63 @@ impl TreeRow {
         self.matrix = [1.0 / first, to_y, to_w, 1.0 / second, across, third];
     }
 
+    /// Adds the body's own mass to what its children add to it.
+    fn gather(&mut self) {
+        let (mass, at) = (self.mass, Vec2::from(self.at));
+        let [xx, xy, xw, yy, yw, ww] = self.matrix;
+        let turn = ww + (mass * at.length_squared() + 1.0 / self.inv_inertia);
+        self.matrix = [mass + xx, xy, xw + mass * at.y, mass + yy, yw - mass * at.x, turn];
+    }
+
+    /// Sets the missing velocity of a weld, given that of the anchor, and the spin. Kept is that of the point of
+    /// reference.
+    fn set_rest(&mut self, wanted: Vec2, spin: f32, arm: Vec2) {
+        let at = wanted + cross_scalar(spin, Vec2::from(self.at) - arm);
+        self.rest = [at.x, at.y, spin];
+    }
+
+    /// Adds a child on a weld: all of its mass, and what its missing velocity and its children push. `offset` is from
+    /// the child's centre of mass to that of this body, m.
+    fn weld(&mut self, child: &Self, offset: Vec2) {
+        let arm = Vec2::from(child.at) + offset;
+        let [xx, _, _, yy, ..] = child.matrix;
+        if xx + yy > self.most {
+            self.most = xx + yy;
+            self.refer_to(arm);
+        }
+        let added = seen_from(child.matrix, Vec2::from(self.at) - arm);
+        self.matrix.iter_mut().zip(added).for_each(|(sum, part)| *sum += part);
+        let [x, y, turn] = times(&child.matrix, child.rest);
+        let [push_x, push_y, push_turn] = child.push;
+        self.push_at(Vec2::new(push_x - x, push_y - y), arm);
+        self.push[2] += push_turn - turn;
+    }
+
+    /// Lets a child on a weld move as its parent. Returns the impulse at its point of reference, N·s and N·m·s.
+    fn follow(&mut self, parent: Option<&Self>, offset: Vec2) -> [f32; 3] {
+        let [mut x, mut y, mut turn] = self.rest;
+        if let Some(parent) = parent {
+            let moved = parent.velocity_at(parent.push, Vec2::from(self.at) + offset);
+            (x, y, turn) = (x + moved.x, y + moved.y, turn + parent.push[2]);
+        }
+        let [on_x, on_y, on_turn] = times(&self.matrix, [x, y, turn]);
+        let [push_x, push_y, push_turn] = self.push;
+        self.push = [x, y, turn];
+        [on_x - push_x, on_y - push_y, on_turn - push_turn]
+    }
+
+    /// Returns the impulse of the hinge to the parent, N·s, and adds it to the push.
+    fn pull(&mut self, parent: Option<&Self>, hinge: &HingeArms) -> Vec2 {
+        let [x, y, _] = self.rest;
+        let mut missing = Vec2::new(x, y);
+        if let Some(parent) = parent {
+            missing += parent.velocity_at(parent.push, hinge.parent);
+        }
+        let impulse = apply(self.inverse, missing);
+        self.push_at(impulse, hinge.child);
+        impulse
+    }
+
     /// Returns the change of velocity by a push, given the factors. Both are those of the point of reference.
     fn answer(&self, [x, y, turn]: [f32; 3]) -> [f32; 3] {
         let [first, to_y, to_w, second, across, third] = self.matrix;
@@ -387,10 +474,7 @@ impl TreeRow {
     /// Moves the point of reference.
     fn refer_to(&mut self, at: Vec2) {
         let by = at - Vec2::from(self.at);
-        let [xx, xy, xw, yy, yw, ww] = self.matrix;
-        let (of_x, of_y) = (xx * by.y - xy * by.x, xy * by.y - yy * by.x);
-        let turn = ww + 2.0 * (xw * by.y - yw * by.x) + (of_x * by.y - of_y * by.x);
-        self.matrix = [xx, xy, xw + of_x, yy, yw + of_y, turn];
+        self.matrix = seen_from(self.matrix, by);
         let [x, y, spin] = self.push;
         self.push = [x, y, spin - cross(by, Vec2::new(x, y))];
         self.at = at.into();
@@ -401,6 +485,18 @@ impl TreeRow {
         let arm = arm - Vec2::from(self.at);
         Vec2::new(x - turn * arm.y, y + turn * arm.x)
     }
+}
+
+/// Returns a mass, as [`TreeRow::matrix`], for a point of reference that is elsewhere by a vector, m.
+fn seen_from([xx, xy, xw, yy, yw, ww]: [f32; 6], by: Vec2) -> [f32; 6] {
+    let (of_x, of_y) = (xx * by.y - xy * by.x, xy * by.y - yy * by.x);
+    let turn = ww + 2.0 * (xw * by.y - yw * by.x) + (of_x * by.y - of_y * by.x);
+    [xx, xy, xw + of_x, yy, yw + of_y, turn]
+}
+
+/// Returns a mass times a velocity.
+fn times(&[xx, xy, xw, yy, yw, ww]: &[f32; 6], [x, y, turn]: [f32; 3]) -> [f32; 3] {
+    [xx * x + xy * y + xw * turn, xy * x + yy * y + yw * turn, xw * x + yw * y + ww * turn]
 }
 
 /// Returns the impulses of a hinge, and the range of its rows.
@@ -421,6 +517,19 @@ fn point_of(frame: &JointFrame, joint_rows: &[JointRow]) -> usize {
     let last = rows_of(frame).end - 1;
     debug_assert_eq!(joint_rows[last].kind & (ROW_GEOMETRY | ROW_ROLE), ROW_POINT | ROW_EQUALITY, "a hinge");
     last
+}
+
+/// Returns the row of a weld that holds the angle; none of a hinge.
+fn weld_of(frame: &JointFrame, joint_rows: &[JointRow]) -> Option<usize> {
+    // It is the first (`scene::joint_rows`).
+    let first = rows_of(frame).start;
+    is_weld(&joint_rows[first]).then_some(first)
+}
+
+/// Returns true if the first row of a joint of a tree shows that it is a weld.
+#[must_use]
+pub fn is_weld(first: &JointRow) -> bool {
+    first.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_ANGLE | ROW_EQUALITY
 }
 
 /// Returns the states of both bodies. The world is a body at rest.

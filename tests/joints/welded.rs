@@ -1,0 +1,177 @@
+//! Light links welded to heavy bodies: trees solve welds exactly, too.
+
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::stages::solve_joints::tree::trees;
+use drystone::low_level::{CpuWorld, GpuWorld};
+use drystone::{Body, Joint, JointKind, Mode, Property, Scene, Settings, Shape};
+use drystone_validate::{ValidationOptions, compare, validate};
+
+use crate::common::{Backend, between, near};
+use crate::joints::heavy::{GRAVITY, chain, energy, largest_stretch, zoo};
+use crate::joints::world;
+use crate::support::{assert_equal_to_reference, compile, context, cpu};
+
+on_every_backend!(welds_gain_no_energy, welds_stretch_nothing, a_welded_beam_stays_level, a_welded_tree_keeps_its_spin);
+
+/// Returns a [`chain`] whose joints are welds where `kinds` has a `w`, from the world to the ball.
+fn welded(kinds: &str, ball: f32) -> Scene {
+    let mut scene = chain(kinds.len() - 1, ball);
+    for (joint, kind) in scene.joints.iter_mut().zip(kinds.chars()) {
+        if kind == 'w' {
+            joint.kind = JointKind::weld();
+        }
+    }
+    scene
+}
+
+/// Swept, a link welded to 3000 times its mass reached 538 m/s.
+fn welds_gain_no_energy(backend: Backend) {
+    for kinds in ["hw", "ww", "wh", "hwww", "hhww", "hwhwhw", "hwwwwwwwwwwwwwwwwwww"] {
+        for ball in [300.0, 3000.0, 10_000.0] {
+            #[allow(clippy::cast_precision_loss, reason = "few links")]
+            let scale = f64::from(ball) * GRAVITY * (kinds.len() - 1) as f64;
+            let mut sim = backend.start(&welded(kinds, ball));
+            let steps = if backend == Backend::Gpu { 30 } else { 600 };
+            for step in 0..steps {
+                let gained = energy(sim.advance(1), ball) / scale;
+                assert!(gained <= 0.01, "{kinds}, {ball} : 1, step {step}: {gained} of M g L gained");
+            }
+        }
+    }
+}
+
+fn welds_stretch_nothing(backend: Backend) {
+    for (kinds, ball) in [("hw", 3000.0), ("hwww", 10_000.0), ("hhww", 3000.0), ("hwwwww", 1000.0), ("hwhwhw", 3000.0)]
+    {
+        let found = largest_stretch(backend, &welded(kinds, ball), kinds.len() - 1, 10);
+        between(&format!("{kinds}, {ball} : 1"), found, 0.0, 0.001);
+    }
+}
+
+/// A beam of five links welded to a wall carries 3,000 times the mass of a link at its end, level to a tenth of a
+/// millimetre; its joints hold the load and the moment of it.
+fn a_welded_beam_stays_level(backend: Backend) {
+    let mut sim = backend.start(&welded("wwwwww", 3000.0));
+    let bodies = sim.advance(if backend == Backend::Gpu { 30 } else { 300 }).bodies();
+    for (index, body) in bodies.iter().enumerate() {
+        near(&format!("height of {index}"), f64::from(body.position[1]), 0.0, 1e-4);
+        near(&format!("angle of {index}"), f64::from(body.angle), 0.0, 1e-4);
+    }
+}
+
+/// Returns a heavy disc with a rigid arm, without gravity, that turns about their centre of mass.
+fn club() -> Scene {
+    let mut scene = world(0.0);
+    let mut last = None;
+    for link in 0..4_u8 {
+        let x = f32::from(link);
+        let shape = if link == 0 { Shape::circle(0.3) } else { Shape::half_box(0.5, 0.05) };
+        let mut body = Body::dynamic(x, 0.0).angular_velocity(2.0).velocity(0.0, 2.0 * x).shape(shape);
+        body.mass = Some(if link == 0 { 100.0 } else { 1.0 });
+        let body = scene.add(body);
+        if let Some(last) = last {
+            // Also with the leaf as A.
+            let (inner, outer) = ([0.5, 0.0], [-0.5, 0.0]);
+            scene.join(if link % 2 == 0 {
+                Joint::new(JointKind::weld(), last, body).anchors(inner, outer)
+            } else {
+                Joint::new(JointKind::weld(), body, last).anchors(outer, inner)
+            });
+        }
+        last = Some(body);
+    }
+    scene
+}
+
+/// What is welded turns as one body: after a second by two radians, and each part as fast.
+fn a_welded_tree_keeps_its_spin(backend: Backend) {
+    assert_eq!(trees(&compile(&club()).joints.starts).map(|tree| tree.joints().count()).collect::<Vec<_>>(), [3]);
+    let mut sim = backend.start(&club());
+    for (index, body) in sim.advance(60).bodies().iter().enumerate() {
+        near(&format!("spin of {index}"), f64::from(body.angular_velocity), 2.0, 1e-3);
+        near(&format!("angle of {index}"), f64::from(body.angle), 2.0, 2e-3);
+    }
+}
+
+/// Returns the [`zoo`] with welds: in its chain, and in one arm of its star.
+fn welded_zoo(mode: Mode) -> Scene {
+    let mut scene = zoo(mode);
+    let free: Vec<usize> = (0..scene.joints.len())
+        .filter(|&joint| matches!(scene.joints[joint].kind, JointKind::Revolute { limits: None, motor: None, .. }))
+        .collect();
+    for &joint in free.iter().step_by(2) {
+        scene.joints[joint].kind = JointKind::weld();
+    }
+    scene
+}
+
+/// The CPU engine equals the reference bit for bit, in every mode, without warm starting, and while bodies sleep.
+#[test]
+fn welds_equal_the_reference() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        for (warm_start, relax, sleep) in [(true, true, false), (false, true, false), (true, false, true)] {
+            let mut scene = welded_zoo(mode);
+            scene.settings = Settings { warm_start, relax, sleep, ..scene.settings };
+            assert_eq!(trees(&compile(&scene).joints.starts).count(), 2);
+            let mut worlds = [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)];
+            assert_equal_to_reference(&format!("{mode:?} {warm_start} {relax}"), &mut worlds, 90, |_, _| {});
+        }
+    }
+}
+
+/// GPU and reference agree stage by stage.
+#[test]
+fn welds_have_a_twin() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
+        let report = validate(context(), &welded_zoo(mode), options, |_| {}).expect("a run");
+        assert!(report.passed(), "{mode:?}: {:#?}", report.first_difference);
+    }
+}
+
+/// Negative control: a mass that is wrong by a thousandth is found.
+#[test]
+fn a_wrong_weld_is_detected() {
+    let from = "m[2] * v.x + m[4] * v.y + m[5] * v.z,";
+    let to = "m[2] * v.x + m[4] * v.y + 1.001 * m[5] * v.z,";
+    let scene = welded_zoo(Mode::Soft);
+    let gpu = GpuWorld::patched(context(), &scene, &[Patch { shader: "solve_joints", from, to }]);
+    let options = ValidationOptions { steps: 20, ..ValidationOptions::default() };
+    let report = compare(gpu.expect("patched"), &scene, options, |_| {}).expect("a run");
+    assert!(matches!(report.first_failure(), Some("solve_joints" | "relax_joints")), "{:?}", report.first_difference);
+}
+
+/// Welds to bodies that do not turn are swept, and soft ones.
+#[test]
+fn rigid_welds_between_turning_bodies_form_trees() {
+    let count = |scene: &Scene| trees(&compile(scene).joints.starts).count();
+    assert_eq!(count(&welded("hww", 1000.0)), 1);
+    assert_eq!(count(&welded("hww", 20.0)), 0, "below the ratio");
+    let mut stiff = welded("www", 1000.0);
+    stiff.bodies.iter_mut().for_each(|body| body.fixed_rotation = true);
+    assert_eq!(count(&stiff), 0);
+    let mut soft = welded("www", 1000.0);
+    soft.joints.iter_mut().for_each(|joint| *joint = joint.clone().soft(2.0, 1.0));
+    assert_eq!(count(&soft), 0);
+}
+
+/// Trees of welds follow the bodies of a running world that stop turning, with the bits of the reference.
+#[test]
+fn a_body_that_stops_turning_leaves_its_tree() {
+    let scene = welded("hwww", 1000.0);
+    let mut worlds = [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)];
+    assert_equal_to_reference("stops turning", &mut worlds, 60, |step, world| {
+        let id = world.body_id(1).expect("a link");
+        let count = |world: &CpuWorld| -> usize {
+            trees(&world.compiled().joints.starts).map(|tree| tree.joints().count()).sum()
+        };
+        if step == 20 {
+            world.set(id, Property::FixedRotation(true)).expect("a link");
+            assert_eq!(count(world), 0);
+        }
+        if step == 40 {
+            world.set(id, Property::FixedRotation(false)).expect("a link");
+            assert_eq!(count(world), 4);
+        }
+    });
+}
