@@ -210,7 +210,7 @@ fn solve_at(joint: u32, stance: Stance, sweep_flags: u32) {
     }
 }
 
-// Trees of hinges and welds: src/stages/solve_joints/tree.rs.
+// Trees of hinges, welds and sliders: src/stages/solve_joints/tree.rs.
 
 // Adds the body's own mass to what its children add to it, and replaces the sum by its factors.
 fn factor_tree_row(row: u32) {
@@ -266,38 +266,21 @@ fn rest_of(row: u32) -> vec3<f32> {
     return vec3<f32>(joint_trees[row].rest[0], joint_trees[row].rest[1], joint_trees[row].rest[2]);
 }
 
-// Adds a child on a weld: all of its mass, and what its missing velocity and its children push. `offset` is from the
-// child's centre of mass to that of this body.
-fn weld_row(row: u32, child: u32, offset: vec2<f32>) {
-    let arm = point_of_reference(child) + offset;
-    let m = joint_trees[child].matrix;
-    if m[0] + m[3] > joint_trees[row].most {
-        joint_trees[row].most = m[0] + m[3];
+// Adds the mass that a child shows at a lever arm, with moments, and its push.
+fn load_at(row: u32, shown: array<f32, 6>, push: vec3<f32>, arm: vec2<f32>) {
+    if shown[0] + shown[3] > joint_trees[row].most {
+        joint_trees[row].most = shown[0] + shown[3];
         refer_to(row, arm);
     }
-    let added = seen_from(m, point_of_reference(row) - arm);
+    let added = seen_from(shown, point_of_reference(row) - arm);
     joint_trees[row].matrix[0] += added[0];
     joint_trees[row].matrix[1] += added[1];
     joint_trees[row].matrix[2] += added[2];
     joint_trees[row].matrix[3] += added[3];
     joint_trees[row].matrix[4] += added[4];
     joint_trees[row].matrix[5] += added[5];
-    let on_child = times(m, rest_of(child));
-    let push = push_of(child);
-    push_at(row, push.xy - on_child.xy, arm);
-    joint_trees[row].push[2] += push.z - on_child.z;
-}
-
-// Lets a child on a weld move as its parent. Returns the impulse at its point of reference.
-fn follow_row(row: u32, parent: u32, offset: vec2<f32>) -> vec3<f32> {
-    var moved = rest_of(row);
-    if parent != NONE {
-        let push = push_of(parent);
-        moved += vec3<f32>(velocity_at(parent, push, point_of_reference(row) + offset), push.z);
-    }
-    let impulse = times(joint_trees[row].matrix, moved) - push_of(row);
-    joint_trees[row].push = array<f32, 3>(moved.x, moved.y, moved.z);
-    return impulse;
+    push_at(row, push.xy, arm);
+    joint_trees[row].push[2] += push.z;
 }
 
 // Returns the change of velocity by a push, given the factors.
@@ -356,13 +339,123 @@ fn applied(matrix: vec3<f32>, v: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(matrix.x * v.x + matrix.y * v.y, matrix.y * v.x + matrix.z * v.y);
 }
 
-fn point_row(joint: u32) -> u32 {
+fn last_row(joint: u32) -> u32 {
     return joint_frames[joint].first_row + (joint_frames[joint].flags & ROW_COUNT_MASK) - 1u;
 }
 
-// Returns true for a weld of a tree: its first row holds the angle.
-fn is_weld(joint: u32) -> bool {
-    return (joint_rows[joint_frames[joint].first_row].kind & (ROW_GEOMETRY | ROW_ROLE)) == (ROW_ANGLE | ROW_EQUALITY);
+fn held_geometry(row: u32) -> u32 {
+    return joint_rows[row].kind & (ROW_GEOMETRY | ROW_ROLE);
+}
+
+// Returns true for a slider: its last row does not hold a point.
+fn is_slider(joint: u32) -> bool {
+    return held_geometry(last_row(joint)) != (ROW_POINT | ROW_EQUALITY);
+}
+
+// Returns true if the last row but one holds the angle: that of a weld or a slider.
+fn holds_angle(joint: u32) -> bool {
+    return (joint_frames[joint].flags & ROW_COUNT_MASK) > 1u
+        && held_geometry(last_row(joint) - 1u) == (ROW_ANGLE | ROW_EQUALITY);
+}
+
+// A joint of a tree as the elimination sees it: lever arms on the child and the parent, the vector between the centres,
+// and 1 if the child is B, -1 if it is A.
+struct HingeArms {
+    child: vec2<f32>,
+    parent: vec2<f32>,
+    offset: vec2<f32>,
+    side: f32,
+}
+
+fn hinge_arms(hinge: u32, stance: Stance) -> HingeArms {
+    if (hinge & TREE_CHILD_A) != 0u {
+        return HingeArms(stance.arm_a, stance.arm_b, stance.arm_b - stance.arm_a, -1.0);
+    }
+    return HingeArms(stance.arm_b, stance.arm_a, stance.arm_a - stance.arm_b, 1.0);
+}
+
+// Returns the velocity that a row has to make up for.
+fn missing_in(row: u32, velocity: f32, stance: Stance, side: f32, use_bias: bool) -> f32 {
+    var bias = 0.0;
+    if use_bias {
+        bias = joint_rows[row].softness[0]
+            * (position(stance, joint_rows[row].kind & ROW_GEOMETRY) - joint_rows[row].goal);
+    }
+    return -((velocity + bias) * side);
+}
+
+// Returns the velocity of the anchor that a hinge or a weld has to make up for.
+fn missing_at(row: u32, motion: Motion, stance: Stance, side: f32, use_bias: bool) -> vec2<f32> {
+    var wanted = velocity_of(motion, stance);
+    if use_bias {
+        wanted += stance.between * joint_rows[row].softness[0];
+    }
+    return -(wanted * side);
+}
+
+// Returns the inverse of a symmetric matrix; 0 if it has none.
+fn inverse_of(m: vec3<f32>) -> vec3<f32> {
+    let determinant = m.x * m.z - m.y * m.y;
+    if determinant > 0.0 {
+        return vec3<f32>(m.z / determinant, -m.y / determinant, m.x / determinant);
+    }
+    return vec3<f32>(0.0);
+}
+
+fn inverse_at(row: u32) -> vec3<f32> {
+    return vec3<f32>(joint_trees[row].inverse[0], joint_trees[row].inverse[1], joint_trees[row].inverse[2]);
+}
+
+// Shows the parent the mass of a body on a hinge.
+fn show_hinge(own: u32, parent: u32, hinge: HingeArms, missing: vec2<f32>) {
+    factor_tree_row(own);
+    let arm = hinge.child - point_of_reference(own);
+    let of_x = answer(own, vec3<f32>(1.0, 0.0, -arm.y));
+    let of_y = answer(own, vec3<f32>(0.0, 1.0, arm.x));
+    let xx = of_x.x - arm.y * of_x.z;
+    let xy = of_y.x - arm.y * of_y.z;
+    let yy = of_y.y + arm.x * of_y.z;
+    let inverse = inverse_of(vec3<f32>(xx, xy, yy));
+    let rest = missing - velocity_at(own, answer(own, push_of(own)), hinge.child);
+    joint_trees[own].inverse = array<f32, 3>(inverse.x, inverse.y, inverse.z);
+    joint_trees[own].rest = array<f32, 3>(rest.x, rest.y, 0.0);
+    if parent != NONE {
+        load_row(parent, inverse, hinge.parent);
+        push_at(parent, -applied(inverse, rest), hinge.parent);
+    }
+}
+
+// Shows the parent the mass of a body on a weld: all of it, and what its missing velocity and its children push.
+fn show_weld(own: u32, parent: u32, hinge: HingeArms, missing: vec2<f32>, spin: f32) {
+    gather_tree_row(own);
+    let at = missing + cross_scalar(spin, point_of_reference(own) - hinge.child);
+    joint_trees[own].rest = array<f32, 3>(at.x, at.y, spin);
+    if parent != NONE {
+        let m = joint_trees[own].matrix;
+        load_at(parent, m, push_of(own) - times(m, vec3<f32>(at, spin)), point_of_reference(own) + hinge.offset);
+    }
+}
+
+// Shows the parent the mass of a body on a slider: that across it, and against turning.
+fn show_slider(own: u32, parent: u32, hinge: HingeArms, across: vec2<f32>, missing: f32, spin: f32) {
+    factor_tree_row(own);
+    let velocity = missing + dot(across, cross_scalar(spin, point_of_reference(own) - hinge.child));
+    let pushed = answer(own, vec3<f32>(across, 0.0));
+    let turned = answer(own, vec3<f32>(0.0, 0.0, 1.0));
+    let mass = inverse_of(vec3<f32>(dot(across, pushed.xy), pushed.z, turned.z));
+    let moved = answer(own, push_of(own));
+    let rest = vec2<f32>(velocity - dot(across, moved.xy), spin - moved.z);
+    joint_trees[own].inverse = array<f32, 3>(mass.x, mass.y, mass.z);
+    joint_trees[own].rest = array<f32, 3>(rest.x, rest.y, 0.0);
+    if parent != NONE {
+        let by = across * mass.x;
+        let shown = array<f32, 6>(
+            across.x * by.x, across.x * by.y, across.x * mass.y, across.y * by.y, across.y * mass.y, mass.z,
+        );
+        let impulse = -applied(mass, rest);
+        let push = vec3<f32>(across * impulse.x, impulse.y);
+        load_at(parent, shown, push, point_of_reference(own) + hinge.offset);
+    }
 }
 
 // Eliminates the bodies, from the leaves to the root.
@@ -371,12 +464,12 @@ fn eliminate_tree(tree: u32, use_bias: bool) {
     let count = joint_starts[tree + 1u];
     for (var body = 0u; body < count; body += 1u) {
         let own = first + body;
-        let hinge = tree_hinge(tree, body);
-        if !is_held(hinge) {
+        let entry = tree_hinge(tree, body);
+        if !is_held(entry) {
             factor_tree_row(own);
             continue;
         }
-        let joint = hinge & ~TREE_CHILD_A;
+        let joint = entry & ~TREE_CHILD_A;
         let parent = tree_parent(tree, body);
         let stance = tree_stance(tree, body);
         let a = joint_frames[joint].body_a;
@@ -386,50 +479,60 @@ fn eliminate_tree(tree: u32, use_bias: bool) {
             motion.v_a = states[a].velocity;
             motion.w_a = states[a].angular_velocity;
         }
-        let child_a = (hinge & TREE_CHILD_A) != 0u;
-        let arm = select(stance.arm_b, stance.arm_a, child_a);
-        let arm_of_parent = select(stance.arm_a, stance.arm_b, child_a);
-        var wanted = velocity_of(motion, stance);
-        if use_bias {
-            wanted += stance.between * joint_rows[point_row(joint)].softness[0];
-        }
-        let sign = select(1.0, -1.0, child_a);
-        if is_weld(joint) {
-            let row = joint_frames[joint].first_row;
-            var spin = motion.w_b - motion.w_a;
-            if use_bias {
-                spin += joint_rows[row].softness[0] * (position(stance, ROW_ANGLE) - joint_rows[row].goal);
-            }
-            gather_tree_row(own);
-            let turn = -(spin * sign);
-            let missing = -(wanted * sign) + cross_scalar(turn, point_of_reference(own) - arm);
-            joint_trees[own].rest = array<f32, 3>(missing.x, missing.y, turn);
-            if parent != NONE {
-                weld_row(parent, own, arm_of_parent - arm);
-            }
+        let hinge = hinge_arms(entry, stance);
+        let row = last_row(joint);
+        if !holds_angle(joint) {
+            show_hinge(own, parent, hinge, missing_at(row, motion, stance, hinge.side, use_bias));
             continue;
         }
-        factor_tree_row(own);
-        let off = arm - point_of_reference(own);
-        let of_x = answer(own, vec3<f32>(1.0, 0.0, -off.y));
-        let of_y = answer(own, vec3<f32>(0.0, 1.0, off.x));
-        let xx = of_x.x - off.y * of_x.z;
-        let xy = of_y.x - off.y * of_y.z;
-        let yy = of_y.y + off.x * of_y.z;
-        let determinant = xx * yy - xy * xy;
-        var inverse = vec3<f32>(0.0);
-        if determinant > 0.0 {
-            inverse = vec3<f32>(yy / determinant, -xy / determinant, xx / determinant);
-        }
-        let moved = answer(own, push_of(own));
-        let rest = -(wanted * sign) - velocity_at(own, moved, arm);
-        joint_trees[own].inverse = array<f32, 3>(inverse.x, inverse.y, inverse.z);
-        joint_trees[own].rest = array<f32, 3>(rest.x, rest.y, 0.0);
-        if parent != NONE {
-            load_row(parent, inverse, arm_of_parent);
-            push_at(parent, -applied(inverse, rest), arm_of_parent);
+        let spin = missing_in(row - 1u, motion.w_b - motion.w_a, stance, hinge.side, use_bias);
+        if is_slider(joint) {
+            let across = direction(stance, ROW_ACROSS);
+            let velocity = dot(velocity_of(motion, stance), across);
+            show_slider(own, parent, hinge, across, missing_in(row, velocity, stance, hinge.side, use_bias), spin);
+        } else {
+            show_weld(own, parent, hinge, missing_at(row, motion, stance, hinge.side, use_bias), spin);
         }
     }
+}
+
+// Adds the impulse of the hinge to the parent to the push, and returns it.
+fn pull_hinge(own: u32, parent: u32, hinge: HingeArms) -> vec2<f32> {
+    var missing = rest_of(own).xy;
+    if parent != NONE {
+        missing += velocity_at(parent, push_of(parent), hinge.parent);
+    }
+    let impulse = applied(inverse_at(own), missing);
+    push_at(own, impulse, hinge.child);
+    return impulse;
+}
+
+// Replaces the push by the motion of a body that follows its parent. Returns impulse and angular impulse of the weld.
+fn pull_weld(own: u32, parent: u32, hinge: HingeArms) -> vec3<f32> {
+    var moved = rest_of(own);
+    if parent != NONE {
+        let push = push_of(parent);
+        moved += vec3<f32>(velocity_at(parent, push, point_of_reference(own) + hinge.offset), push.z);
+    }
+    let impulse = times(joint_trees[own].matrix, moved) - push_of(own);
+    joint_trees[own].push = array<f32, 3>(moved.x, moved.y, moved.z);
+    return vec3<f32>(impulse.xy, impulse.z + cross_2d(point_of_reference(own) - hinge.child, impulse.xy));
+}
+
+// Adds the impulse of the slider to the push. Returns it, across the slider, and its angular impulse.
+fn pull_slider(own: u32, parent: u32, hinge: HingeArms, across: vec2<f32>) -> vec2<f32> {
+    var missing = rest_of(own).xy;
+    if parent != NONE {
+        let push = push_of(parent);
+        let moved = velocity_at(parent, push, point_of_reference(own) + hinge.offset);
+        missing += vec2<f32>(dot(across, moved), push.z);
+    }
+    let size = applied(inverse_at(own), missing);
+    let impulse = across * size.x;
+    joint_trees[own].push[0] += impulse.x;
+    joint_trees[own].push[1] += impulse.y;
+    joint_trees[own].push[2] += size.y;
+    return vec2<f32>(size.x, size.y + cross_2d(point_of_reference(own) - hinge.child, impulse));
 }
 
 // Gives each hinge its impulse and each body its velocity, from the root to the leaves.
@@ -437,38 +540,29 @@ fn distribute_tree(tree: u32) {
     let first = joint_starts[tree];
     for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
         let own = first + body - 1u;
-        let hinge = tree_hinge(tree, body - 1u);
+        let entry = tree_hinge(tree, body - 1u);
         let parent = tree_parent(tree, body - 1u);
         var moved = parent;
         var welded = false;
-        if hinge != NONE {
-            let joint = hinge & ~TREE_CHILD_A;
-            let child_a = (hinge & TREE_CHILD_A) != 0u;
-            moved = select(joint_frames[joint].body_b, joint_frames[joint].body_a, child_a);
-            if is_held(hinge) {
+        if entry != NONE {
+            let joint = entry & ~TREE_CHILD_A;
+            moved = select(joint_frames[joint].body_b, joint_frames[joint].body_a, (entry & TREE_CHILD_A) != 0u);
+            if is_held(entry) {
                 let stance = tree_stance(tree, body - 1u);
-                let arm = select(stance.arm_b, stance.arm_a, child_a);
-                let arm_of_parent = select(stance.arm_a, stance.arm_b, child_a);
-                let sign = select(1.0, -1.0, child_a);
-                welded = is_weld(joint);
-                var impulse = vec2<f32>(0.0);
-                if welded {
-                    let pushed = follow_row(own, parent, arm_of_parent - arm);
-                    impulse = pushed.xy;
-                    let turn = pushed.z + cross_2d(point_of_reference(own) - arm, impulse);
-                    joint_impulses[joint_frames[joint].first_row].x += turn * sign;
+                let hinge = hinge_arms(entry, stance);
+                let row = last_row(joint);
+                if !holds_angle(joint) {
+                    joint_impulses[row] += inv_rotate(stance.axis, pull_hinge(own, parent, hinge) * hinge.side);
+                } else if is_slider(joint) {
+                    let size = pull_slider(own, parent, hinge, direction(stance, ROW_ACROSS));
+                    joint_impulses[row - 1u].x += size.y * hinge.side;
+                    joint_impulses[row].x += size.x * hinge.side;
                 } else {
-                    var missing = rest_of(own).xy;
-                    if parent != NONE {
-                        missing += velocity_at(parent, push_of(parent), arm_of_parent);
-                    }
-                    let inverse = vec3<f32>(
-                        joint_trees[own].inverse[0], joint_trees[own].inverse[1], joint_trees[own].inverse[2],
-                    );
-                    impulse = applied(inverse, missing);
-                    push_at(own, impulse, arm);
+                    welded = true;
+                    let size = pull_weld(own, parent, hinge);
+                    joint_impulses[row - 1u].x += size.z * hinge.side;
+                    joint_impulses[row] += inv_rotate(stance.axis, size.xy * hinge.side);
                 }
-                joint_impulses[point_row(joint)] += inv_rotate(stance.axis, impulse * sign);
             }
         }
         var change = push_of(own);

@@ -3,8 +3,8 @@
 //! The hinges at one place of the trees are a block of joints, and their bodies a row of the tables here. Trees have
 //! one form if the same bodies hang on the same others, by the same side and with the same kinds of rows: worlds of one
 //! kind that step together, or ragdolls of one kind. A tree without another of its form has a block of its own, which
-//! is still faster than one joint at a time. A tree with a weld, or with a hinge that has no rows to solve, as it is
-//! disabled or asleep, stays out: [`Tree`] solves it.
+//! is still faster than one joint at a time. A tree with a weld or a slider, or with a hinge that has no rows to
+//! solve, as it is disabled or asleep, stays out: [`Tree`] solves it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::joint_blocks::{JointBlock, RowBlock, likeness};
 use crate::constants::FAR;
 use crate::lanes::{Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8};
 use crate::stages::solve_joints::rows_of;
-use crate::stages::solve_joints::tree::{Tree, is_weld, trees};
+use crate::stages::solve_joints::tree::{Tree, is_hinge, trees};
 use crate::types::{JointFrame, JointRow, NONE, TREE_CHILD_A};
 
 /// Eight trees of one form.
@@ -207,7 +207,7 @@ impl TreeLanes {
     }
 }
 
-/// Returns the form of a tree; none if one of its hinges is a weld or has no rows to solve.
+/// Returns the form of a tree; none if it has a weld, a slider, or a hinge without rows to solve.
 fn form_of(tree: Tree, joint_frames: &[JointFrame], joint_rows: &[JointRow]) -> Option<Vec<FormEntry>> {
     let place = |&[joint, parent]: &[u32; 2]| {
         if joint == NONE {
@@ -216,8 +216,7 @@ fn form_of(tree: Tree, joint_frames: &[JointFrame], joint_rows: &[JointRow]) -> 
         let rows = rows_of(&joint_frames[(joint & !TREE_CHILD_A) as usize]);
         let parent = if parent == NONE { NONE } else { tree.place(parent) };
         let rules = &joint_rows[rows];
-        let is_hinge = rules.first().is_some_and(|first| !is_weld(first));
-        is_hinge.then(|| ([parent, joint & TREE_CHILD_A], likeness(rules)))
+        is_hinge(rules).then(|| ([parent, joint & TREE_CHILD_A], likeness(rules)))
     };
     tree.bodies().iter().map(place).collect()
 }

@@ -1,13 +1,14 @@
-//! Which hinges and welds form trees that are solved exactly ([`crate::stages::solve_joints::tree`]). Where nothing
-//! else is said, a weld counts as a hinge.
+//! Which hinges, welds and sliders form trees that are solved exactly ([`crate::stages::solve_joints::tree`]). Where
+//! nothing else is said, welds and sliders count as hinges.
 
 use std::collections::VecDeque;
 
 use super::compile::mass::MassProperties;
 use crate::constants::{MAX_LOOPS, MAX_TREE, TREE_RATIO};
+use crate::stages::solve_joints::tree::is_hinge;
 use crate::types::{
-    JOINT_VACANT, JointData, JointRow, NONE, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_POINT,
-    ROW_ROLE, TREE_CHILD_A, u32_from,
+    JOINT_VACANT, JointData, JointRow, NONE, ROW_ACROSS, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
+    ROW_POINT, ROW_ROLE, TREE_CHILD_A, u32_from,
 };
 
 /// A tree of hinges, as [`crate::scene::JointTable::starts`] has it without its place in the table.
@@ -72,7 +73,7 @@ impl HingeGraph {
         let turn = |joint: &JointData| joint.moving_ends().iter().flatten().all(turns);
         let chosen: Vec<(u32, [Option<u32>; 2])> = (0_u32..)
             .zip(joints)
-            .filter(|(_, joint)| is_hinge(joint, rows) || (is_weld(joint, rows) && turn(joint)))
+            .filter(|(_, joint)| is_hinge(own_rows(joint, rows)) || (holds_angle(joint, rows) && turn(joint)))
             .map(|(place, joint)| (place, joint.moving_ends()))
             .filter(|(_, ends)| ends.iter().any(Option::is_some))
             .collect();
@@ -146,15 +147,10 @@ impl HingeGraph {
     }
 }
 
-/// Returns true for a rigid hinge: its last row holds a point, and none holds the angle.
-fn is_hinge(joint: &JointData, rows: &[JointRow]) -> bool {
-    let own = own_rows(joint, rows);
-    own.last().is_some_and(|row| is_rigid(row, ROW_POINT)) && own.iter().all(|row| !is_rigid(row, ROW_ANGLE))
-}
-
-/// Returns true for a rigid weld: a row that holds the angle, and one that holds a point.
-fn is_weld(joint: &JointData, rows: &[JointRow]) -> bool {
-    matches!(own_rows(joint, rows), [angle, point] if is_rigid(angle, ROW_ANGLE) && is_rigid(point, ROW_POINT))
+/// Returns true for a rigid weld or slider: its last two rows hold the angle, and a point or the place across an axis.
+fn holds_angle(joint: &JointData, rows: &[JointRow]) -> bool {
+    let [.., angle, place] = own_rows(joint, rows) else { return false };
+    is_rigid(angle, ROW_ANGLE) && (is_rigid(place, ROW_POINT) || is_rigid(place, ROW_ACROSS))
 }
 
 fn is_rigid(row: &JointRow, geometry: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Light links welded to heavy bodies: trees solve welds exactly, too.
+//! Light bodies welded to heavy ones, and on sliders with them: trees solve these joints exactly, too.
 
 use drystone::low_level::gpu::kernel::Patch;
 use drystone::low_level::stages::solve_joints::tree::trees;
@@ -11,7 +11,15 @@ use crate::joints::heavy::{GRAVITY, chain, energy, largest_stretch, zoo};
 use crate::joints::world;
 use crate::support::{assert_equal_to_reference, compile, context, cpu};
 
-on_every_backend!(welds_gain_no_energy, welds_stretch_nothing, a_welded_beam_stays_level, a_welded_tree_keeps_its_spin);
+on_every_backend!(
+    welds_gain_no_energy,
+    welds_stretch_nothing,
+    a_welded_beam_stays_level,
+    a_welded_tree_keeps_its_spin,
+    a_light_cart_stays_on_its_slider,
+    a_heavy_ball_beside_a_slider_falls_straight,
+    a_slider_on_a_hinge_gains_no_energy,
+);
 
 /// Returns a [`chain`] whose joints are welds where `kinds` has a `w`, from the world to the ball.
 fn welded(kinds: &str, ball: f32) -> Scene {
@@ -93,21 +101,97 @@ fn a_welded_tree_keeps_its_spin(backend: Backend) {
     }
 }
 
-/// Returns the [`zoo`] with welds: in its chain, and in one arm of its star.
+/// Returns a box of 1 kg at the origin, and a ball at (1, 0).
+fn box_and_ball(ball: f32) -> Scene {
+    let mut scene = world(10.0);
+    for (x, mass, shape) in [(0.0, 1.0, Shape::half_box(0.3, 0.1)), (1.0, ball, Shape::circle(0.3))] {
+        let mut body = Body::dynamic(x, 0.0).shape(shape);
+        body.mass = Some(mass);
+        scene.add(body);
+    }
+    scene
+}
+
+/// A ball swings under a light cart on a level slider, which lets go of no momentum along it. Swept, the cart left its
+/// slider by 3 m.
+fn a_light_cart_stays_on_its_slider(backend: Backend) {
+    for ball in [300.0, 3000.0, 10_000.0] {
+        let mut scene = box_and_ball(ball);
+        scene.join(Joint::to_world(JointKind::slider([1.0, 0.0]), 0));
+        scene.join(Joint::new(JointKind::hinge(), 0, 1).anchors([0.0, 0.0], [-1.0, 0.0]));
+        let mut sim = backend.start(&scene);
+        for step in 0..if backend == Backend::Gpu { 40 } else { 300 } {
+            let bodies = sim.advance(1).bodies();
+            let [cart, ball_now] = [&bodies[0], &bodies[1]];
+            near(&format!("{ball} : 1, step {step}, height"), f64::from(cart.position[1]), 0.0, 2e-3);
+            near(&format!("{ball} : 1, step {step}, angle"), f64::from(cart.angle), 0.0, 1e-3);
+            let momentum = f64::from(cart.velocity[0]) + f64::from(ball) * f64::from(ball_now.velocity[0]);
+            near(&format!("{ball} : 1, step {step}, momentum"), momentum / f64::from(ball), 0.0, 2e-3);
+        }
+    }
+}
+
+/// A plate on an upright slider, with a heavy ball welded beside it, falls freely and does not turn. Swept, it turned
+/// over at 300 : 1.
+fn a_heavy_ball_beside_a_slider_falls_straight(backend: Backend) {
+    for ball in [300.0, 3000.0, 10_000.0] {
+        let mut scene = box_and_ball(ball);
+        scene.join(Joint::to_world(JointKind::slider([0.0, 1.0]), 0));
+        scene.join(Joint::new(JointKind::weld(), 1, 0).anchors([0.0, 0.0], [1.0, 0.0]));
+        let mut sim = backend.start(&scene);
+        for (index, body) in sim.advance(60).bodies().iter().enumerate() {
+            near(&format!("{ball} : 1, speed of {index}"), f64::from(body.velocity[1]), -10.0, 1e-2);
+            near(&format!("{ball} : 1, angle of {index}"), f64::from(body.angle), 0.0, 1e-3);
+        }
+    }
+}
+
+/// A light arm on a hinge, along which a heavy ball slides: the energy of both grows by less than 1 %, and the ball
+/// stays on the arm's line.
+fn a_slider_on_a_hinge_gains_no_energy(backend: Backend) {
+    for ball in [300.0, 3000.0] {
+        let mut scene = box_and_ball(ball);
+        scene.join(Joint::to_world(JointKind::hinge(), 0));
+        // Also with the leaf as A.
+        scene.join(Joint::new(JointKind::slider([1.0, 0.0]), 1, 0).anchors([0.0, 0.0], [1.0, 0.0]));
+        let mut sim = backend.start(&scene);
+        let inertia = 0.5 * f64::from(ball) * 0.09;
+        for step in 0..if backend == Backend::Gpu { 30 } else { 60 } {
+            let bodies = sim.advance(1).bodies();
+            let [arm, end] = [&bodies[0], &bodies[1]];
+            let [vx, vy] = end.velocity.map(f64::from);
+            let spin = f64::from(end.angular_velocity);
+            let mass = f64::from(ball);
+            let kinetic = 0.5 * mass * (vx * vx + vy * vy) + 0.5 * inertia * spin * spin;
+            let gained = (kinetic + mass * GRAVITY * f64::from(end.position[1])) / (mass * GRAVITY);
+            assert!(gained <= 0.01, "{ball} : 1, step {step}: {gained} of M g L gained");
+            let (sin, cos) = f64::from(arm.angle).sin_cos();
+            let off = cos * f64::from(end.position[1]) - sin * f64::from(end.position[0]);
+            near(&format!("{ball} : 1, step {step}, across"), off, 0.0, 5e-3);
+            near(&format!("{ball} : 1, step {step}, angle"), f64::from(end.angle), f64::from(arm.angle), 5e-3);
+        }
+    }
+}
+
+/// Returns the [`zoo`] with welds and sliders.
 fn welded_zoo(mode: Mode) -> Scene {
     let mut scene = zoo(mode);
     let free: Vec<usize> = (0..scene.joints.len())
         .filter(|&joint| matches!(scene.joints[joint].kind, JointKind::Revolute { limits: None, motor: None, .. }))
         .collect();
-    for &joint in free.iter().step_by(2) {
-        scene.joints[joint].kind = JointKind::weld();
+    for (number, &joint) in free.iter().enumerate() {
+        match number % 3 {
+            0 => scene.joints[joint].kind = JointKind::weld(),
+            1 => scene.joints[joint].kind = JointKind::slider([0.6, 0.8]).limits(-0.5, 0.5),
+            _ => {}
+        }
     }
     scene
 }
 
 /// The CPU engine equals the reference bit for bit, in every mode, without warm starting, and while bodies sleep.
 #[test]
-fn welds_equal_the_reference() {
+fn welds_and_sliders_equal_the_reference() {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         for (warm_start, relax, sleep) in [(true, true, false), (false, true, false), (true, false, true)] {
             let mut scene = welded_zoo(mode);
@@ -121,7 +205,7 @@ fn welds_equal_the_reference() {
 
 /// GPU and reference agree stage by stage.
 #[test]
-fn welds_have_a_twin() {
+fn welds_and_sliders_have_a_twin() {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
         let report = validate(context(), &welded_zoo(mode), options, |_| {}).expect("a run");
@@ -129,16 +213,23 @@ fn welds_have_a_twin() {
     }
 }
 
-/// Negative control: a mass that is wrong by a thousandth is found.
+/// Negative controls: a mass on a weld that is wrong by a thousandth is found, and on a slider.
 #[test]
-fn a_wrong_weld_is_detected() {
-    let from = "m[2] * v.x + m[4] * v.y + m[5] * v.z,";
-    let to = "m[2] * v.x + m[4] * v.y + 1.001 * m[5] * v.z,";
-    let scene = welded_zoo(Mode::Soft);
-    let gpu = GpuWorld::patched(context(), &scene, &[Patch { shader: "solve_joints", from, to }]);
-    let options = ValidationOptions { steps: 20, ..ValidationOptions::default() };
-    let report = compare(gpu.expect("patched"), &scene, options, |_| {}).expect("a run");
-    assert!(matches!(report.first_failure(), Some("solve_joints" | "relax_joints")), "{:?}", report.first_difference);
+fn a_wrong_weld_or_slider_is_detected() {
+    for (from, to) in [
+        ("m[2] * v.x + m[4] * v.y + m[5] * v.z,", "m[2] * v.x + m[4] * v.y + 1.001 * m[5] * v.z,"),
+        ("let by = across * mass.x;", "let by = across * (1.001 * mass.x);"),
+    ] {
+        let scene = welded_zoo(Mode::Soft);
+        let gpu = GpuWorld::patched(context(), &scene, &[Patch { shader: "solve_joints", from, to }]);
+        let options = ValidationOptions { steps: 20, ..ValidationOptions::default() };
+        let report = compare(gpu.expect("patched"), &scene, options, |_| {}).expect("a run");
+        assert!(
+            matches!(report.first_failure(), Some("solve_joints" | "relax_joints")),
+            "{from}: {:?}",
+            report.first_difference
+        );
+    }
 }
 
 /// Welds to bodies that do not turn are swept, and soft ones.

@@ -1,11 +1,11 @@
-//! Trees of hinges and welds, solved exactly.
+//! Trees of hinges, welds and sliders, solved exactly.
 //!
 //! Sweeps pass an impulse on by one joint a visit, and by the share that a light body has of the mass of a heavy one:
 //! a ball of a thousand times the mass of the links of its chain stretches them. Where bodies that hinges connect
 //! differ that much ([`TREE_RATIO`](crate::constants::TREE_RATIO)), their hinges are solved at once. The host lists
 //! them as trees ([`crate::scene::JointTable`]): each body has one hinge towards the root, and only the root may have
-//! one to a fixed body. Other hinges of the same bodies, which close loops, are swept. Where nothing else is said, a
-//! weld counts as a hinge.
+//! one to a fixed body. Other hinges of the same bodies, which close loops, are swept. Where nothing else is said,
+//! welds and sliders count as hinges.
 //!
 //! Wanted are the changes `δ` of velocities with which no anchor moves against its partner, beyond the share of
 //! its error that is taken back: for each hinge `J_c δ_c − J_p δ_p = ρ`, where `c` is the body on the side of the
@@ -16,7 +16,8 @@
 //! alone, which rounding could make it.
 //!
 //! On a weld a child follows its parent in all, `δ_c = ρ + J_p δ_p`: the parent's mass grows by the whole `M_c`, and
-//! the impulse is `M_c δ_c` less what the children push. Nothing is divided.
+//! the impulse is `M_c δ_c` less what the children push. Nothing is divided. On a slider `J` is the velocity across it,
+//! at the child's point of reference, and the spin.
 //!
 //! A body of a tree has the least of the inverse inertias that its hinges see
 //! ([`stiffened`](crate::stages::prepare_joints::stiffened)), for all of them. Other rows of the hinges, limits and
@@ -28,9 +29,9 @@ use super::{BodyPair, JointMotion, Stance, accumulate, rows_of, solve_joint};
 use crate::constants::FAR;
 use crate::math::{cross, cross_scalar, inv_rotate};
 use crate::types::{
-    Accumulator, BodyState, HELD, JOINT_COLORS, JointFrame, JointRow, NONE, Params, ROW_ANGLE, ROW_COUNT_MASK,
-    ROW_EQUALITY, ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A, TreeRow, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
-    u32_from,
+    Accumulator, BodyState, HELD, JOINT_COLORS, JointFrame, JointRow, NONE, Params, ROW_ACROSS, ROW_ANGLE,
+    ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A, TreeRow, USE_BIAS, WARM_START,
+    WITHDRAW, WORLD_A, u32_from,
 };
 
 /// Rows that a tree reads and writes, of either engine.
@@ -51,7 +52,7 @@ impl<T: Copy> RowStore<T> for [T] {
     }
 }
 
-/// A tree of hinges and welds.
+/// A tree of hinges, welds and sliders.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a> {
     /// Row of the first body, among those of all trees.
@@ -244,42 +245,27 @@ impl<'a> Tree<'a> {
             let stance = Stance::new(&frame, &state_a, &state_b);
             let motion = JointMotion::of(&state_a, &state_b);
             let hinge = HingeArms::new(joint, &stance);
-            let point = &joint_rows[point_of(&frame, joint_rows)];
-            let mut wanted = motion.velocity(&stance);
-            if flags & USE_BIAS != 0 {
-                wanted += stance.between * point.softness[0];
-            }
-            if let Some(angle) = weld_of(&frame, joint_rows) {
-                let angle = &joint_rows[angle];
-                let mut spin = motion.w_b - motion.w_a;
-                if flags & USE_BIAS != 0 {
-                    spin += angle.softness[0] * (stance.position(ROW_ANGLE) - angle.goal);
+            let (row, parent) = child_and_parent(rows, own, parent);
+            let missing = |row: &JointRow, velocity: f32| {
+                let geometry = row.kind & ROW_GEOMETRY;
+                let biased = flags & USE_BIAS != 0;
+                let bias = if biased { row.softness[0] * (stance.position(geometry) - row.goal) } else { 0.0 };
+                -((velocity + bias) * hinge.side)
+            };
+            let spin = motion.w_b - motion.w_a;
+            match HingeRows::of(&frame, joint_rows) {
+                HingeRows::Slider { angle, across } => {
+                    let along = stance.direction(ROW_ACROSS);
+                    let velocity = missing(&joint_rows[across], motion.velocity(&stance).dot(along));
+                    row.show_slider(parent, &hinge, along, [velocity, missing(&joint_rows[angle], spin)]);
                 }
-                rows[own].gather();
-                let row = &mut rows[own];
-                row.set_rest(-(wanted * hinge.side), -(spin * hinge.side), hinge.child);
-                let row = *row;
-                if parent != NONE {
-                    rows[parent as usize].weld(&row, hinge.parent - hinge.child);
+                HingeRows::Weld { angle, point } => {
+                    let velocity = missing_at(flags, &joint_rows[point], &motion, &stance, &hinge);
+                    row.show_weld(parent, &hinge, velocity, missing(&joint_rows[angle], spin));
                 }
-                continue;
-            }
-            rows[own].factor();
-            let row = &mut rows[own];
-            let arm = hinge.child - Vec2::from(row.at);
-            let (of_x, of_y) = (row.answer([1.0, 0.0, -arm.y]), row.answer([0.0, 1.0, arm.x]));
-            let xx = of_x[0] - arm.y * of_x[2];
-            let xy = of_y[0] - arm.y * of_y[2];
-            let yy = of_y[1] + arm.x * of_y[2];
-            let determinant = xx * yy - xy * xy;
-            let inverse =
-                if determinant > 0.0 { [yy / determinant, -xy / determinant, xx / determinant] } else { [0.0; 3] };
-            let rest = -(wanted * hinge.side) - row.velocity_at(row.answer(row.push), hinge.child);
-            (row.inverse, row.rest) = (inverse, [rest.x, rest.y, 0.0]);
-            if parent != NONE {
-                let parent = &mut rows[parent as usize];
-                parent.load(inverse, hinge.parent);
-                parent.push_at(-apply(inverse, rest), hinge.parent);
+                HingeRows::Hinge { point } => {
+                    row.show_hinge(parent, &hinge, missing_at(flags, &joint_rows[point], &motion, &stance, &hinge));
+                }
             }
         }
     }
@@ -304,22 +290,27 @@ impl<'a> Tree<'a> {
                     let [state_a, state_b] = states_of(&frame, states);
                     let stance = Stance::new(&frame, &state_a, &state_b);
                     let hinge = HingeArms::new(joint, &stance);
-                    let parent = (parent != NONE).then(|| rows[parent as usize]);
-                    let row = point_of(&frame, joint_rows);
-                    let angle = weld_of(&frame, joint_rows);
-                    is_weld = angle.is_some();
-                    let impulse = match angle {
-                        Some(angle) => {
-                            let [x, y, turn] = rows[own].follow(parent.as_ref(), hinge.parent - hinge.child);
-                            let turn = turn + cross(Vec2::from(rows[own].at) - hinge.child, Vec2::new(x, y));
-                            let [old, _] = impulses.row(angle);
-                            impulses.put(angle, [old + turn * hinge.side, 0.0]);
-                            Vec2::new(x, y)
-                        }
-                        None => rows[own].pull(parent.as_ref(), &hinge),
+                    let (row, parent) = child_and_parent(rows, own, parent);
+                    let mut add = |row: usize, size: Vec2| {
+                        impulses.put(row, (Vec2::from(impulses.row(row)) + size).into());
                     };
-                    let kept = inv_rotate(stance.axis, impulse * hinge.side);
-                    impulses.put(row, (Vec2::from(impulses.row(row)) + kept).into());
+                    match HingeRows::of(&frame, joint_rows) {
+                        HingeRows::Slider { angle, across } => {
+                            let [size, turn] = row.pull_slider(parent.as_deref(), &hinge, stance.direction(ROW_ACROSS));
+                            add(angle, Vec2::new(turn * hinge.side, 0.0));
+                            add(across, Vec2::new(size * hinge.side, 0.0));
+                        }
+                        HingeRows::Weld { angle, point } => {
+                            is_weld = true;
+                            let (impulse, turn) = row.pull_weld(parent.as_deref(), &hinge);
+                            add(angle, Vec2::new(turn * hinge.side, 0.0));
+                            add(point, inv_rotate(stance.axis, impulse * hinge.side));
+                        }
+                        HingeRows::Hinge { point } => {
+                            let impulse = row.pull_hinge(parent.as_deref(), &hinge);
+                            add(point, inv_rotate(stance.axis, impulse * hinge.side));
+                        }
+                    }
                 }
             }
             let row = &mut rows[own];
@@ -388,45 +379,58 @@ impl TreeRow {
         self.matrix = [mass + xx, xy, xw + mass * at.y, mass + yy, yw - mass * at.x, turn];
     }
 
-    /// Sets the missing velocity of a weld, given that of the anchor, and the spin. Kept is that of the point of
-    /// reference.
-    fn set_rest(&mut self, wanted: Vec2, spin: f32, arm: Vec2) {
-        let at = wanted + cross_scalar(spin, Vec2::from(self.at) - arm);
-        self.rest = [at.x, at.y, spin];
-    }
-
-    /// Adds a child on a weld: all of its mass, and what its missing velocity and its children push. `offset` is from
-    /// the child's centre of mass to that of this body, m.
-    fn weld(&mut self, child: &Self, offset: Vec2) {
-        let arm = Vec2::from(child.at) + offset;
-        let [xx, _, _, yy, ..] = child.matrix;
-        if xx + yy > self.most {
-            self.most = xx + yy;
-            self.refer_to(arm);
-        }
-        let added = seen_from(child.matrix, Vec2::from(self.at) - arm);
-        self.matrix.iter_mut().zip(added).for_each(|(sum, part)| *sum += part);
-        let [x, y, turn] = times(&child.matrix, child.rest);
-        let [push_x, push_y, push_turn] = child.push;
-        self.push_at(Vec2::new(push_x - x, push_y - y), arm);
-        self.push[2] += push_turn - turn;
-    }
-
-    /// Lets a child on a weld move as its parent. Returns the impulse at its point of reference, N·s and N·m·s.
-    fn follow(&mut self, parent: Option<&Self>, offset: Vec2) -> [f32; 3] {
-        let [mut x, mut y, mut turn] = self.rest;
+    /// Shows the parent the mass of a body on a hinge, with the missing velocity of the anchor.
+    fn show_hinge(&mut self, parent: Option<&mut Self>, hinge: &HingeArms, missing: Vec2) {
+        self.factor();
+        let arm = hinge.child - Vec2::from(self.at);
+        let (of_x, of_y) = (self.answer([1.0, 0.0, -arm.y]), self.answer([0.0, 1.0, arm.x]));
+        let xx = of_x[0] - arm.y * of_x[2];
+        let xy = of_y[0] - arm.y * of_y[2];
+        let yy = of_y[1] + arm.x * of_y[2];
+        self.inverse = inverse_of([xx, xy, yy]);
+        let rest = missing - self.velocity_at(self.answer(self.push), hinge.child);
+        self.rest = [rest.x, rest.y, 0.0];
         if let Some(parent) = parent {
-            let moved = parent.velocity_at(parent.push, Vec2::from(self.at) + offset);
-            (x, y, turn) = (x + moved.x, y + moved.y, turn + parent.push[2]);
+            parent.load(self.inverse, hinge.parent);
+            parent.push_at(-apply(self.inverse, rest), hinge.parent);
         }
-        let [on_x, on_y, on_turn] = times(&self.matrix, [x, y, turn]);
-        let [push_x, push_y, push_turn] = self.push;
-        self.push = [x, y, turn];
-        [on_x - push_x, on_y - push_y, on_turn - push_turn]
     }
 
-    /// Returns the impulse of the hinge to the parent, N·s, and adds it to the push.
-    fn pull(&mut self, parent: Option<&Self>, hinge: &HingeArms) -> Vec2 {
+    /// Shows the parent the mass of a body on a weld: all of it, and what its missing velocity and its children push.
+    fn show_weld(&mut self, parent: Option<&mut Self>, hinge: &HingeArms, missing: Vec2, spin: f32) {
+        self.gather();
+        let at = missing + cross_scalar(spin, Vec2::from(self.at) - hinge.child);
+        self.rest = [at.x, at.y, spin];
+        if let Some(parent) = parent {
+            let ([x, y, turn], push) = (times(&self.matrix, self.rest), self.push);
+            let push = [push[0] - x, push[1] - y, push[2] - turn];
+            parent.load_at(self.matrix, push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+        }
+    }
+
+    /// Shows the parent the mass of a body on a slider: that across it, and against turning.
+    fn show_slider(&mut self, parent: Option<&mut Self>, hinge: &HingeArms, across: Vec2, missing: [f32; 2]) {
+        self.factor();
+        let [velocity, spin] = missing;
+        let velocity = velocity + across.dot(cross_scalar(spin, Vec2::from(self.at) - hinge.child));
+        let (pushed, turned) = (self.answer([across.x, across.y, 0.0]), self.answer([0.0, 0.0, 1.0]));
+        let mass = inverse_of([across.dot(Vec2::new(pushed[0], pushed[1])), pushed[2], turned[2]]);
+        let [x, y, turn] = self.answer(self.push);
+        let rest = Vec2::new(velocity - across.dot(Vec2::new(x, y)), spin - turn);
+        (self.inverse, self.rest) = (mass, [rest.x, rest.y, 0.0]);
+        if let Some(parent) = parent {
+            let [both, mixed, turning] = mass;
+            let by = across * both;
+            let shown =
+                [across.x * by.x, across.x * by.y, across.x * mixed, across.y * by.y, across.y * mixed, turning];
+            let impulse = -apply(mass, rest);
+            let push = [across.x * impulse.x, across.y * impulse.x, impulse.y];
+            parent.load_at(shown, push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+        }
+    }
+
+    /// Adds the impulse of the hinge to the parent to the push, and returns it, N·s.
+    fn pull_hinge(&mut self, parent: Option<&Self>, hinge: &HingeArms) -> Vec2 {
         let [x, y, _] = self.rest;
         let mut missing = Vec2::new(x, y);
         if let Some(parent) = parent {
@@ -435,6 +439,36 @@ impl TreeRow {
         let impulse = apply(self.inverse, missing);
         self.push_at(impulse, hinge.child);
         impulse
+    }
+
+    /// Replaces the push by the motion of a body that follows its parent. Returns impulse and angular impulse of the
+    /// weld, N·s and N·m·s.
+    fn pull_weld(&mut self, parent: Option<&Self>, hinge: &HingeArms) -> (Vec2, f32) {
+        let [mut x, mut y, mut turn] = self.rest;
+        if let Some(parent) = parent {
+            let moved = parent.velocity_at(parent.push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+            (x, y, turn) = (x + moved.x, y + moved.y, turn + parent.push[2]);
+        }
+        let [on_x, on_y, on_turn] = times(&self.matrix, [x, y, turn]);
+        let [push_x, push_y, push_turn] = self.push;
+        self.push = [x, y, turn];
+        let impulse = Vec2::new(on_x - push_x, on_y - push_y);
+        (impulse, (on_turn - push_turn) + cross(Vec2::from(self.at) - hinge.child, impulse))
+    }
+
+    /// Adds the impulse of the slider to the push. Returns it, across the slider, N·s, and its angular impulse, N·m·s.
+    fn pull_slider(&mut self, parent: Option<&Self>, hinge: &HingeArms, across: Vec2) -> [f32; 2] {
+        let [x, y, _] = self.rest;
+        let mut missing = Vec2::new(x, y);
+        if let Some(parent) = parent {
+            let moved = parent.velocity_at(parent.push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+            missing += Vec2::new(across.dot(moved), parent.push[2]);
+        }
+        let size = apply(self.inverse, missing);
+        let impulse = across * size.x;
+        let [push_x, push_y, push_turn] = self.push;
+        self.push = [push_x + impulse.x, push_y + impulse.y, push_turn + size.y];
+        [size.x, size.y + cross(Vec2::from(self.at) - hinge.child, impulse)]
     }
 
     /// Returns the change of velocity by a push, given the factors. Both are those of the point of reference.
@@ -469,6 +503,19 @@ impl TreeRow {
         matrix[3] += yy;
         matrix[4] += of_y;
         matrix[5] += arm.x * of_y - arm.y * of_x;
+    }
+
+    /// Adds the mass that a child shows at a lever arm, with moments, and its push.
+    fn load_at(&mut self, shown: [f32; 6], [x, y, turn]: [f32; 3], arm: Vec2) {
+        let [xx, _, _, yy, ..] = shown;
+        if xx + yy > self.most {
+            self.most = xx + yy;
+            self.refer_to(arm);
+        }
+        let added = seen_from(shown, Vec2::from(self.at) - arm);
+        self.matrix.iter_mut().zip(added).for_each(|(sum, part)| *sum += part);
+        self.push_at(Vec2::new(x, y), arm);
+        self.push[2] += turn;
     }
 
     /// Moves the point of reference.
@@ -511,25 +558,65 @@ fn own_impulses(
     (parts, range)
 }
 
-/// Returns the row of a hinge that is its point.
-fn point_of(frame: &JointFrame, joint_rows: &[JointRow]) -> usize {
-    // It is the last (`scene::joint_rows`).
-    let last = rows_of(frame).end - 1;
-    debug_assert_eq!(joint_rows[last].kind & (ROW_GEOMETRY | ROW_ROLE), ROW_POINT | ROW_EQUALITY, "a hinge");
-    last
+/// Rows that a joint of a tree holds, by its kind.
+#[derive(Clone, Copy, Debug)]
+enum HingeRows {
+    Hinge { point: usize },
+    Weld { angle: usize, point: usize },
+    Slider { angle: usize, across: usize },
 }
 
-/// Returns the row of a weld that holds the angle; none of a hinge.
-fn weld_of(frame: &JointFrame, joint_rows: &[JointRow]) -> Option<usize> {
-    // It is the first (`scene::joint_rows`).
-    let first = rows_of(frame).start;
-    is_weld(&joint_rows[first]).then_some(first)
+impl HingeRows {
+    /// Returns the rows of a joint. They are its last (`scene::joint_rows`).
+    fn of(frame: &JointFrame, joint_rows: &[JointRow]) -> Self {
+        let rows = rows_of(frame);
+        let (last, angle) = (rows.end - 1, rows.end.saturating_sub(2));
+        if !is_point(&joint_rows[last]) {
+            return Self::Slider { angle, across: last };
+        }
+        if rows.len() > 1 && is_angle(&joint_rows[angle]) {
+            return Self::Weld { angle, point: last };
+        }
+        Self::Hinge { point: last }
+    }
 }
 
-/// Returns true if the first row of a joint of a tree shows that it is a weld.
+/// Returns true if the rows of a joint of a tree are those of a hinge.
 #[must_use]
-pub fn is_weld(first: &JointRow) -> bool {
-    first.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_ANGLE | ROW_EQUALITY
+pub fn is_hinge(rows: &[JointRow]) -> bool {
+    rows.last().is_some_and(is_point) && !rows.iter().any(is_angle)
+}
+
+fn is_point(row: &JointRow) -> bool {
+    row.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_POINT | ROW_EQUALITY
+}
+
+fn is_angle(row: &JointRow) -> bool {
+    row.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_ANGLE | ROW_EQUALITY
+}
+
+/// Returns the velocity of the anchor that a hinge or a weld has to make up for, m/s.
+fn missing_at(flags: u32, point: &JointRow, motion: &JointMotion, stance: &Stance, hinge: &HingeArms) -> Vec2 {
+    let mut wanted = motion.velocity(stance);
+    if flags & USE_BIAS != 0 {
+        wanted += stance.between * point.softness[0];
+    }
+    -(wanted * hinge.side)
+}
+
+/// Returns the rows of a body and of its parent, which comes later.
+fn child_and_parent(rows: &mut [TreeRow], own: usize, parent: u32) -> (&mut TreeRow, Option<&mut TreeRow>) {
+    if parent == NONE {
+        return (&mut rows[own], None);
+    }
+    let (children, parents) = rows.split_at_mut(parent as usize);
+    (&mut children[own], parents.first_mut())
+}
+
+/// Returns the inverse of a symmetric matrix; 0 if it has none.
+fn inverse_of([xx, xy, yy]: [f32; 3]) -> [f32; 3] {
+    let determinant = xx * yy - xy * xy;
+    if determinant > 0.0 { [yy / determinant, -xy / determinant, xx / determinant] } else { [0.0; 3] }
 }
 
 /// Returns the states of both bodies. The world is a body at rest.
