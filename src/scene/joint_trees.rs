@@ -1,14 +1,14 @@
 //! Which hinges, welds and sliders form trees that are solved exactly ([`crate::stages::solve_joints::tree`]). Where
 //! nothing else is said, welds and sliders count as hinges.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::compile::mass::MassProperties;
 use crate::constants::{MAX_LOOPS, MAX_TREE, TREE_RATIO};
 use crate::stages::solve_joints::tree::is_hinge;
 use crate::types::{
     JOINT_VACANT, JointData, JointRow, NONE, ROW_ACROSS, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
-    ROW_POINT, ROW_ROLE, TREE_CHILD_A, u32_from,
+    ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_UPPER, TREE_CHILD_A, u32_from,
 };
 
 /// A tree of hinges, as [`crate::scene::JointTable::starts`] has it without its place in the table.
@@ -33,47 +33,48 @@ struct HingeGraph {
     bodies: Vec<u32>,
     /// For each hinge its slot and the positions of A and B in `bodies`, or `None` for a fixed end. By slot.
     ends: Vec<(u32, [Option<usize>; 2])>,
+    /// Hinges of each body, as positions in `ends`.
+    around: Vec<Vec<usize>>,
 }
 
 /// Returns the trees of a world: a function of its joints and masses alone.
 pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[MassProperties]) -> Vec<JointTree> {
-    let hinges = HingeGraph::of(joints, rows, masses);
-    let mass = |at: usize| masses[hinges.bodies[at] as usize].mass;
-    let range = |all: &mut dyn Iterator<Item = usize>| {
-        all.map(mass).fold([f32::MAX, 0.0], |[least, most]: [f32; 2], mass| [least.min(mass), most.max(mass)])
+    // Moments of inertia on welds and sliders are inverted.
+    let turns = |body: u32| masses[body as usize].inertia.recip().is_normal();
+    let is_turning = |joint: &JointData| joint.moving_ends().into_iter().flatten().all(turns);
+    let is_stiff = |joint: &JointData| holds_angle(own_rows(joint, rows)) && is_turning(joint);
+    let all = HingeGraph::of(joints, |joint| is_hinge(own_rows(joint, rows)) || is_stiff(joint));
+    let range = |graph: &HingeGraph, group: &mut dyn Iterator<Item = usize>| {
+        let masses = group.map(|at| masses[graph.bodies[at] as usize].mass);
+        masses.fold([f32::MAX, 0.0], |[least, most]: [f32; 2], mass| [least.min(mass), most.max(mass)])
     };
+    let differ = |[least, most]: [f32; 2]| most > TREE_RATIO * least;
     // Nearly no world has bodies of such different masses on hinges.
-    let [least, most] = range(&mut (0..hinges.bodies.len()));
-    if hinges.bodies.is_empty() || most <= TREE_RATIO * least {
+    if all.bodies.is_empty() || !differ(range(&all, &mut (0..all.bodies.len()))) {
         return Vec::new();
     }
-    let mut around = vec![Vec::new(); hinges.bodies.len()];
-    for (at, (_, ends)) in hinges.ends.iter().enumerate() {
-        ends.iter().flatten().for_each(|&body| around[body].push(at));
-    }
-    let mut seen = vec![false; hinges.bodies.len()];
-    let mut trees = Vec::new();
-    for body in 0..hinges.bodies.len() {
-        if seen[body] {
-            continue;
-        }
-        let group = hinges.group(body, &around, &mut seen);
-        let [least, most] = range(&mut group.iter().copied());
-        if most > TREE_RATIO * least && group.len() <= MAX_TREE {
-            trees.extend(hinges.tree(&group, &around, mass));
-        }
-    }
-    trees
+    // Contacts and limits see the mass of one body, not that of all that is welded to it. So what stands on light feet
+    // or leans on a limit keeps its welds and sliders out: only what hangs on something fixed has them in its tree.
+    let swept: BTreeSet<u32> = all
+        .groups()
+        .iter()
+        .filter(|group| !all.hangs(group) || all.joints(group).iter().any(|&at| all.is_limited(at, joints, rows)))
+        .flat_map(|group| group.iter().map(|&at| all.bodies[at]))
+        .collect();
+    let is_swept = |joint: &JointData| joint.moving_ends().iter().flatten().any(|body| swept.contains(body));
+    let chosen = |joint: &JointData| is_hinge(own_rows(joint, rows)) || (is_stiff(joint) && !is_swept(joint));
+    let hinges = HingeGraph::of(joints, chosen);
+    let mass = |at: usize| masses[hinges.bodies[at] as usize].mass;
+    let groups = hinges.groups();
+    let uneven = groups.iter().filter(|group| differ(range(&hinges, &mut group.iter().copied())));
+    uneven.filter(|group| group.len() <= MAX_TREE).filter_map(|group| hinges.tree(group, mass)).collect()
 }
 
 impl HingeGraph {
-    fn of(joints: &[JointData], rows: &[JointRow], masses: &[MassProperties]) -> Self {
-        // Their moments of inertia are inverted.
-        let turns = |body: &u32| masses[*body as usize].inertia.recip().is_normal();
-        let turn = |joint: &JointData| joint.moving_ends().iter().flatten().all(turns);
+    fn of(joints: &[JointData], is_chosen: impl Fn(&JointData) -> bool) -> Self {
         let chosen: Vec<(u32, [Option<u32>; 2])> = (0_u32..)
             .zip(joints)
-            .filter(|(_, joint)| is_hinge(own_rows(joint, rows)) || (holds_angle(joint, rows) && turn(joint)))
+            .filter(|(_, joint)| is_chosen(joint))
             .map(|(place, joint)| (place, joint.moving_ends()))
             .filter(|(_, ends)| ends.iter().any(Option::is_some))
             .collect();
@@ -81,18 +82,58 @@ impl HingeGraph {
         bodies.sort_unstable();
         bodies.dedup();
         let position = |body: u32| bodies.binary_search(&body).ok();
-        let ends = chosen.iter().map(|&(place, ends)| (place, ends.map(|body| body.and_then(position)))).collect();
-        Self { bodies, ends }
+        let ends: Vec<(u32, [Option<usize>; 2])> =
+            chosen.iter().map(|&(place, ends)| (place, ends.map(|body| body.and_then(position)))).collect();
+        let mut around = vec![Vec::new(); bodies.len()];
+        for (at, (_, ends)) in ends.iter().enumerate() {
+            ends.iter().flatten().for_each(|&body| around[body].push(at));
+        }
+        Self { bodies, ends, around }
+    }
+
+    /// Returns the groups of bodies that hinges connect, by their first bodies.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let mut seen = vec![false; self.bodies.len()];
+        let mut groups = Vec::new();
+        for body in 0..self.bodies.len() {
+            if !seen[body] {
+                groups.push(self.group(body, &mut seen));
+            }
+        }
+        groups
+    }
+
+    /// Returns the hinges of a group, in ascending order.
+    fn joints(&self, group: &[usize]) -> Vec<usize> {
+        let mut own: Vec<usize> = group.iter().flat_map(|&body| self.around[body].iter().copied()).collect();
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// Returns true if a group has a hinge to something fixed.
+    fn hangs(&self, group: &[usize]) -> bool {
+        self.joints(group).into_iter().any(|hinge| self.is_anchor(hinge))
+    }
+
+    fn is_anchor(&self, hinge: usize) -> bool {
+        self.ends[hinge].1.iter().any(Option::is_none)
+    }
+
+    /// Returns true for a hinge with limits.
+    fn is_limited(&self, hinge: usize, joints: &[JointData], rows: &[JointRow]) -> bool {
+        let own = own_rows(&joints[self.ends[hinge].0 as usize], rows);
+        own.iter().any(|row| matches!(row.kind & ROW_ROLE, ROW_LOWER | ROW_UPPER))
     }
 
     /// Returns the bodies that hinges connect with a body, and marks them as seen.
-    fn group(&self, first: usize, around: &[Vec<usize>], seen: &mut [bool]) -> Vec<usize> {
+    fn group(&self, first: usize, seen: &mut [bool]) -> Vec<usize> {
         let mut group = vec![first];
         seen[first] = true;
         let mut next = 0;
         while let Some(&body) = group.get(next) {
             next += 1;
-            for other in around[body].iter().flat_map(|&hinge| self.ends[hinge].1).flatten() {
+            for other in self.around[body].iter().flat_map(|&hinge| self.ends[hinge].1).flatten() {
                 if !std::mem::replace(&mut seen[other], true) {
                     group.push(other);
                 }
@@ -103,11 +144,9 @@ impl HingeGraph {
 
     /// Returns the tree of a group of bodies, from its first hinge to a fixed body, or from its heaviest body. There is
     /// none if hinges form a net, or if there is one alone, which a sweep solves exactly.
-    fn tree(&self, group: &[usize], around: &[Vec<usize>], mass: impl Fn(usize) -> f32) -> Option<JointTree> {
-        let mut own: Vec<usize> = group.iter().flat_map(|&body| around[body].iter().copied()).collect();
-        own.sort_unstable();
-        own.dedup();
-        let anchor = own.iter().copied().find(|&hinge| self.ends[hinge].1.iter().any(Option::is_none));
+    fn tree(&self, group: &[usize], mass: impl Fn(usize) -> f32) -> Option<JointTree> {
+        let own = self.joints(group);
+        let anchor = own.iter().copied().find(|&hinge| self.is_anchor(hinge));
         let joints = group.len() - usize::from(anchor.is_none());
         if joints < 2 || own.len() - joints > MAX_LOOPS {
             return None;
@@ -126,7 +165,7 @@ impl HingeGraph {
         let mut open = VecDeque::from([0]);
         while let Some(at) = open.pop_front() {
             let body = outwards[at].0;
-            for &hinge in &around[body] {
+            for &hinge in &self.around[body] {
                 let [Some(a), Some(b)] = self.ends[hinge].1 else { continue };
                 let other = if a == body { b } else { a };
                 if place[other].is_none() {
@@ -148,8 +187,8 @@ impl HingeGraph {
 }
 
 /// Returns true for a rigid weld or slider: its last two rows hold the angle, and a point or the place across an axis.
-fn holds_angle(joint: &JointData, rows: &[JointRow]) -> bool {
-    let [.., angle, place] = own_rows(joint, rows) else { return false };
+fn holds_angle(own: &[JointRow]) -> bool {
+    let [.., angle, place] = own else { return false };
     is_rigid(angle, ROW_ANGLE) && (is_rigid(place, ROW_POINT) || is_rigid(place, ROW_ACROSS))
 }
 

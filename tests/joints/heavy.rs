@@ -207,7 +207,7 @@ fn a_free_tree_keeps_its_momentum(backend: Backend) {
 
 /// Returns trees of all sorts: a chain with limits, a motor, a hinge that breaks, a loop and an arm with its leaf as A,
 /// which touches a floor and may sleep; beside it a swept chain, and a star.
-pub fn zoo(mode: Mode) -> Scene {
+fn zoo(mode: Mode) -> Scene {
     let mut scene = star();
     for body in &mut scene.bodies {
         body.position.x += 9.0;
