@@ -224,6 +224,10 @@ pub const MAX_ANGULAR_CORRECTION: f32 = 8.0_f32.to_radians();
 /// Ratio of the masses of bodies that hinges connect above which these are solved exactly, as trees. More: a heavy end
 /// stretches its chain. Less: chains that sweeps hold are solved one body after the other.
 pub const TREE_RATIO: f32 = 30.0;
+
+/// Ratio of masses above which welds and sliders of a mechanism that hangs on something fixed are solved with its
+/// hinges. Below, swept ones bend by less than an eighth, and do not mind what touches the light bodies.
+pub const STIFF_RATIO: f32 = 300.0;
 /// Most bodies of a tree of hinges. More: on a GPU one thread solves a tree, and everything waits for it.
 pub const MAX_TREE: usize = 256;
 /// Most hinges beyond those of a tree that its bodies may have, which are swept. More: a net is not a tree.

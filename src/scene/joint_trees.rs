@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::compile::mass::MassProperties;
-use crate::constants::{MAX_LOOPS, MAX_TREE, TREE_RATIO};
+use crate::constants::{MAX_LOOPS, MAX_TREE, STIFF_RATIO, TREE_RATIO};
 use crate::stages::solve_joints::tree::is_hinge;
 use crate::types::{
     JOINT_VACANT, JointData, JointRow, NONE, ROW_ACROSS, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
@@ -48,17 +48,22 @@ pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[Mass
         let masses = group.map(|at| masses[graph.bodies[at] as usize].mass);
         masses.fold([f32::MAX, 0.0], |[least, most]: [f32; 2], mass| [least.min(mass), most.max(mass)])
     };
-    let differ = |[least, most]: [f32; 2]| most > TREE_RATIO * least;
+    let differ = |[least, most]: [f32; 2], ratio: f32| most > ratio * least;
     // Nearly no world has bodies of such different masses on hinges.
-    if all.bodies.is_empty() || !differ(range(&all, &mut (0..all.bodies.len()))) {
+    if all.bodies.is_empty() || !differ(range(&all, &mut (0..all.bodies.len())), TREE_RATIO) {
         return Vec::new();
     }
     // Contacts and limits see the mass of one body, not that of all that is welded to it. So what stands on light feet
-    // or leans on a limit keeps its welds and sliders out: only what hangs on something fixed has them in its tree.
+    // or leans on a limit keeps its welds and sliders out: only what hangs on something fixed has them in its tree, and
+    // only if sweeps would fail.
     let swept: BTreeSet<u32> = all
         .groups()
         .iter()
-        .filter(|group| !all.hangs(group) || all.joints(group).iter().any(|&at| all.is_limited(at, joints, rows)))
+        .filter(|group| {
+            !differ(range(&all, &mut group.iter().copied()), STIFF_RATIO)
+                || !all.hangs(group)
+                || all.joints(group).iter().any(|&at| all.is_limited(at, joints, rows))
+        })
         .flat_map(|group| group.iter().map(|&at| all.bodies[at]))
         .collect();
     let is_swept = |joint: &JointData| joint.moving_ends().iter().flatten().any(|body| swept.contains(body));
@@ -66,7 +71,7 @@ pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[Mass
     let hinges = HingeGraph::of(joints, chosen);
     let mass = |at: usize| masses[hinges.bodies[at] as usize].mass;
     let groups = hinges.groups();
-    let uneven = groups.iter().filter(|group| differ(range(&hinges, &mut group.iter().copied())));
+    let uneven = groups.iter().filter(|group| differ(range(&hinges, &mut group.iter().copied()), TREE_RATIO));
     uneven.filter(|group| group.len() <= MAX_TREE).filter_map(|group| hinges.tree(group, mass)).collect()
 }
 

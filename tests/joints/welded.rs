@@ -35,7 +35,7 @@ fn welded(kinds: &str, ball: f32) -> Scene {
 /// Swept, a link welded to 3000 times its mass reached 538 m/s.
 fn welds_gain_no_energy(backend: Backend) {
     for kinds in ["hw", "ww", "wh", "hwww", "hhww", "hwhwhw", "hwwwwwwwwwwwwwwwwwww"] {
-        for ball in [300.0, 3000.0, 10_000.0] {
+        for ball in [400.0, 3000.0, 10_000.0] {
             #[allow(clippy::cast_precision_loss, reason = "few links")]
             let scale = f64::from(ball) * GRAVITY * (kinds.len() - 1) as f64;
             let mut sim = backend.start(&welded(kinds, ball));
@@ -75,7 +75,7 @@ fn club() -> Scene {
         let x = f32::from(link);
         let shape = if link == 0 { Shape::circle(0.3) } else { Shape::half_box(0.5, 0.05) };
         let mut body = Body::dynamic(x, 0.0).angular_velocity(2.0).velocity(0.0, 2.0 * x).shape(shape);
-        body.mass = Some(if link == 0 { 100.0 } else { 1.0 });
+        body.mass = Some(if link == 0 { 400.0 } else { 1.0 });
         let body = scene.add(body);
         let (inner, outer) = ([0.5, 0.0], [-0.5, 0.0]);
         scene.join(match last {
@@ -113,7 +113,7 @@ fn box_and_ball(ball: f32) -> Scene {
 /// A ball swings under a light cart on a level slider, which lets go of no momentum along it. Swept, the cart left its
 /// slider by 3 m.
 fn a_light_cart_stays_on_its_slider(backend: Backend) {
-    for ball in [300.0, 3000.0, 10_000.0] {
+    for ball in [400.0, 3000.0, 10_000.0] {
         let mut scene = box_and_ball(ball);
         scene.join(Joint::to_world(JointKind::slider([1.0, 0.0]), 0));
         scene.join(Joint::new(JointKind::hinge(), 0, 1).anchors([0.0, 0.0], [-1.0, 0.0]));
@@ -130,9 +130,9 @@ fn a_light_cart_stays_on_its_slider(backend: Backend) {
 }
 
 /// A plate on an upright slider, with a heavy ball welded beside it, falls freely and does not turn. Swept, it turned
-/// over at 300 : 1.
+/// over, at 300 : 1 as well.
 fn a_heavy_ball_beside_a_slider_falls_straight(backend: Backend) {
-    for ball in [300.0, 3000.0, 10_000.0] {
+    for ball in [400.0, 3000.0, 10_000.0] {
         let mut scene = box_and_ball(ball);
         scene.join(Joint::to_world(JointKind::slider([0.0, 1.0]), 0));
         scene.join(Joint::new(JointKind::weld(), 1, 0).anchors([0.0, 0.0], [1.0, 0.0]));
@@ -147,7 +147,7 @@ fn a_heavy_ball_beside_a_slider_falls_straight(backend: Backend) {
 /// A light arm on a hinge, along which a heavy ball slides: the energy of both grows by less than 1 %, and the ball
 /// stays on the arm's line.
 fn a_slider_on_a_hinge_gains_no_energy(backend: Backend) {
-    for ball in [300.0, 3000.0] {
+    for ball in [400.0, 3000.0] {
         let mut scene = box_and_ball(ball);
         scene.join(Joint::to_world(JointKind::hinge(), 0));
         // Also with the leaf as A.
@@ -194,15 +194,15 @@ fn mechanisms(mode: Mode) -> Scene {
             scene.join(joint);
         }
     };
-    let mut chain = welded("hwhw", 300.0);
+    let mut chain = welded("hwhw", 400.0);
     let arm = chain.add(Body::dynamic(1.5, -0.5).shape(Shape::half_box(0.1, 0.4)));
     chain.join(Joint::new(JointKind::weld(), arm, 1).anchors([0.0, 0.5], [0.0, 0.0]));
     add(0.0, &chain);
-    let mut cart = box_and_ball(100.0);
+    let mut cart = box_and_ball(400.0);
     cart.join(Joint::to_world(JointKind::slider([0.8, 0.6]).motor(1.0, 50.0), 0));
     cart.join(Joint::new(JointKind::hinge(), 0, 1).anchors([0.0, 0.0], [-1.0, 0.0]));
     add(12.0, &cart);
-    let mut arm = box_and_ball(100.0);
+    let mut arm = box_and_ball(400.0);
     arm.join(Joint::to_world(JointKind::hinge(), 0));
     arm.join(Joint::new(JointKind::slider([1.0, 0.0]), 1, 0).anchors([0.0, 0.0], [1.0, 0.0]));
     add(-12.0, &arm);
@@ -282,7 +282,7 @@ fn a_heavy_table_stands_on_light_legs() {
 fn welds_form_trees_where_nothing_light_is_pressed() {
     let count = |scene: &Scene| trees(&compile(scene).joints.starts).count();
     assert_eq!(count(&welded("hww", 1000.0)), 1);
-    assert_eq!(count(&welded("hww", 20.0)), 0, "below the ratio");
+    assert_eq!(count(&welded("hww", 300.0)), 0, "at the ratio");
     let mut stiff = welded("www", 1000.0);
     stiff.bodies.iter_mut().for_each(|body| body.fixed_rotation = true);
     assert_eq!(count(&stiff), 0);
