@@ -177,8 +177,7 @@ impl TreeBlocks {
         (&self.blocks, &self.bodies, &mut self.lanes)
     }
 
-    /// Sets mass and inertia of the bodies from what their hinges see of them, as
-    /// [`Tree::weigh`](crate::stages::solve_joints::tree::Tree::weigh).
+    /// Sets mass and inertia of the bodies from what their hinges see of them, as [`Tree`] does for one tree.
     #[inline(always)]
     pub fn weigh<S: Simd>(&mut self, simd: S, joints: &[JointBlock]) {
         let Self { bodies, lanes, .. } = self;
