@@ -255,9 +255,9 @@ impl<'a> Tree<'a> {
             let spin = motion.w_b - motion.w_a;
             match HingeRows::of(&frame, joint_rows) {
                 HingeRows::Slider { angle, across } => {
-                    let along = stance.direction(ROW_ACROSS);
-                    let velocity = missing(&joint_rows[across], motion.velocity(&stance).dot(along));
-                    row.show_slider(parent, &hinge, along, [velocity, missing(&joint_rows[angle], spin)]);
+                    let direction = stance.direction(ROW_ACROSS);
+                    let velocity = missing(&joint_rows[across], motion.velocity(&stance).dot(direction));
+                    row.show_slider(parent, &hinge, direction, [velocity, missing(&joint_rows[angle], spin)]);
                 }
                 HingeRows::Weld { angle, point } => {
                     let velocity = missing_at(flags, &joint_rows[point], &motion, &stance, &hinge);
