@@ -358,20 +358,24 @@ fn holds_angle(joint: u32) -> bool {
         && held_geometry(last_row(joint) - 1u) == (ROW_ANGLE | ROW_EQUALITY);
 }
 
-// A joint of a tree as the elimination sees it: lever arms on the child and the parent, the vector between the centres,
-// and 1 if the child is B, -1 if it is A.
+// A joint of a tree as the elimination sees it: lever arms on the child and the parent, and 1 if the child is B, or
+// -1 if it is A.
 struct HingeArms {
     child: vec2<f32>,
     parent: vec2<f32>,
-    offset: vec2<f32>,
     side: f32,
 }
 
 fn hinge_arms(hinge: u32, stance: Stance) -> HingeArms {
     if (hinge & TREE_CHILD_A) != 0u {
-        return HingeArms(stance.arm_a, stance.arm_b, stance.arm_b - stance.arm_a, -1.0);
+        return HingeArms(stance.arm_a, stance.arm_b, -1.0);
     }
-    return HingeArms(stance.arm_b, stance.arm_a, stance.arm_a - stance.arm_b, 1.0);
+    return HingeArms(stance.arm_b, stance.arm_a, 1.0);
+}
+
+// Returns the lever arm of the child's point of reference on the parent.
+fn on_parent(child: u32, hinge: HingeArms) -> vec2<f32> {
+    return point_of_reference(child) + (hinge.parent - hinge.child);
 }
 
 // Returns the velocity that a row has to make up for.
@@ -432,7 +436,7 @@ fn show_weld(own: u32, parent: u32, hinge: HingeArms, missing: vec2<f32>, spin: 
     joint_trees[own].rest = array<f32, 3>(at.x, at.y, spin);
     if parent != NONE {
         let m = joint_trees[own].matrix;
-        load_at(parent, m, push_of(own) - times(m, vec3<f32>(at, spin)), point_of_reference(own) + hinge.offset);
+        load_at(parent, m, push_of(own) - times(m, vec3<f32>(at, spin)), on_parent(own, hinge));
     }
 }
 
@@ -454,7 +458,7 @@ fn show_slider(own: u32, parent: u32, hinge: HingeArms, across: vec2<f32>, missi
         );
         let impulse = -applied(mass, rest);
         let push = vec3<f32>(across * impulse.x, impulse.y);
-        load_at(parent, shown, push, point_of_reference(own) + hinge.offset);
+        load_at(parent, shown, push, on_parent(own, hinge));
     }
 }
 
@@ -512,7 +516,7 @@ fn pull_weld(own: u32, parent: u32, hinge: HingeArms) -> vec3<f32> {
     var moved = rest_of(own);
     if parent != NONE {
         let push = push_of(parent);
-        moved += vec3<f32>(velocity_at(parent, push, point_of_reference(own) + hinge.offset), push.z);
+        moved += vec3<f32>(velocity_at(parent, push, on_parent(own, hinge)), push.z);
     }
     let impulse = times(joint_trees[own].matrix, moved) - push_of(own);
     joint_trees[own].push = array<f32, 3>(moved.x, moved.y, moved.z);
@@ -524,7 +528,7 @@ fn pull_slider(own: u32, parent: u32, hinge: HingeArms, across: vec2<f32>) -> ve
     var missing = rest_of(own).xy;
     if parent != NONE {
         let push = push_of(parent);
-        let moved = velocity_at(parent, push, point_of_reference(own) + hinge.offset);
+        let moved = velocity_at(parent, push, on_parent(own, hinge));
         missing += vec2<f32>(dot(across, moved), push.z);
     }
     let size = applied(inverse_at(own), missing);

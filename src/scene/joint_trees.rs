@@ -5,10 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::compile::mass::MassProperties;
 use crate::constants::{MAX_LOOPS, MAX_TREE, STIFF_RATIO, TREE_RATIO};
-use crate::stages::solve_joints::tree::is_hinge;
+use crate::stages::solve_joints::tree::{holds_angle, is_hinge};
 use crate::types::{
-    JOINT_VACANT, JointData, JointRow, NONE, ROW_ACROSS, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
-    ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_UPPER, TREE_CHILD_A, u32_from,
+    JOINT_VACANT, JointData, JointRow, NONE, ROW_COUNT_MASK, ROW_LOWER, ROW_ROLE, ROW_UPPER, TREE_CHILD_A, u32_from,
 };
 
 /// A tree of hinges, as [`crate::scene::JointTable::starts`] has it without its place in the table.
@@ -56,16 +55,15 @@ pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[Mass
     // Contacts and limits see the mass of one body, not that of all that is welded to it. So what stands on light feet
     // or leans on a limit keeps its welds and sliders out: only what hangs on something fixed has them in its tree, and
     // only if sweeps would fail.
-    let swept: BTreeSet<u32> = all
-        .groups()
-        .iter()
-        .filter(|group| {
-            !differ(range(&all, &mut group.iter().copied()), STIFF_RATIO)
-                || !all.hangs(group)
-                || all.joints(group).iter().any(|&at| all.is_limited(at, joints, rows))
-        })
-        .flat_map(|group| group.iter().map(|&at| all.bodies[at]))
-        .collect();
+    let bears = |group: &[usize]| {
+        let hinges = all.joints(group);
+        differ(range(&all, &mut group.iter().copied()), STIFF_RATIO)
+            && hinges.iter().any(|&hinge| all.is_anchor(hinge))
+            && !hinges.iter().any(|&hinge| all.is_limited(hinge, joints, rows))
+    };
+    let groups = all.groups();
+    let swept: BTreeSet<u32> =
+        groups.iter().filter(|group| !bears(group)).flatten().map(|&body| all.bodies[body]).collect();
     let is_swept = |joint: &JointData| joint.moving_ends().iter().flatten().any(|body| swept.contains(body));
     let chosen = |joint: &JointData| is_hinge(own_rows(joint, rows)) || (is_stiff(joint) && !is_swept(joint));
     let hinges = HingeGraph::of(joints, chosen);
@@ -116,11 +114,7 @@ impl HingeGraph {
         own
     }
 
-    /// Returns true if a group has a hinge to something fixed.
-    fn hangs(&self, group: &[usize]) -> bool {
-        self.joints(group).into_iter().any(|hinge| self.is_anchor(hinge))
-    }
-
+    /// Returns true for a hinge to something fixed.
     fn is_anchor(&self, hinge: usize) -> bool {
         self.ends[hinge].1.iter().any(Option::is_none)
     }
@@ -189,16 +183,6 @@ impl HingeGraph {
         };
         Some(JointTree { bodies: outwards.iter().rev().map(entry).collect() })
     }
-}
-
-/// Returns true for a rigid weld or slider: its last two rows hold the angle, and a point or the place across an axis.
-fn holds_angle(own: &[JointRow]) -> bool {
-    let [.., angle, place] = own else { return false };
-    is_rigid(angle, ROW_ANGLE) && (is_rigid(place, ROW_POINT) || is_rigid(place, ROW_ACROSS))
-}
-
-fn is_rigid(row: &JointRow, geometry: u32) -> bool {
-    row.kind & (ROW_GEOMETRY | ROW_ROLE) == geometry | ROW_EQUALITY
 }
 
 /// Returns the rows of a joint; none for a free slot.

@@ -57,7 +57,7 @@ pub const DEPOSIT: u32 = 64;
 /// [`Sweep::flags`], relax in worlds that bounce: approaches faster than the threshold are left to the next impacts,
 /// which would otherwise find nothing to reflect.
 pub const LEAVE_IMPACTS: u32 = 128;
-/// [`Sweep::flags`], hinges of a tree only: the point is left to the tree's solve.
+/// [`Sweep::flags`], joints of a tree only: rows that hold a point, an angle or a place are left to the tree's solve.
 pub const HELD: u32 = 256;
 /// [`Sweep::flags`], tails only: the contacts that are split have been visited.
 pub const SPLIT_DONE: u32 = 512;

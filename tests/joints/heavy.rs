@@ -205,6 +205,25 @@ fn a_free_tree_keeps_its_momentum(backend: Backend) {
     between("fastest link, rad/s", turned, 0.5, 47.0);
 }
 
+/// Adds the bodies and joints of a scene to another, moved by `x`, m.
+pub fn add_beside(scene: &mut Scene, part: &Scene, x: f32) {
+    let base = scene.bodies.len();
+    for body in &part.bodies {
+        let mut body = body.clone();
+        body.position.x += x;
+        scene.add(body);
+    }
+    for joint in &part.joints {
+        let mut joint = joint.clone();
+        match &mut joint.a {
+            Some(a) => *a += base,
+            None => joint.anchor_a.x += x,
+        }
+        joint.b += base;
+        scene.join(joint);
+    }
+}
+
 /// Returns trees of all sorts: a chain with limits, a motor, a hinge that breaks, a loop and an arm with its leaf as A,
 /// which touches a floor and may sleep; beside it a swept chain, and a star.
 fn zoo(mode: Mode) -> Scene {
@@ -217,20 +236,7 @@ fn zoo(mode: Mode) -> Scene {
     scene.add(Body::fixed(0.0, -3.0).shape(Shape::half_box(30.0, 0.5)));
     let first = scene.bodies.len();
     for (offset, ball) in [(0.0, 300.0), (-12.0, 5.0)] {
-        let chain = chain(4, ball);
-        let base = scene.bodies.len();
-        for mut body in chain.bodies {
-            body.position.x += offset;
-            scene.add(body);
-        }
-        for mut joint in chain.joints {
-            joint.a = joint.a.map(|a| a + base);
-            joint.b += base;
-            if joint.a.is_none() {
-                joint.anchor_a.x += offset;
-            }
-            scene.join(joint);
-        }
+        add_beside(&mut scene, &chain(4, ball), offset);
     }
     let last = scene.joints.len() - 10;
     let motor = Some(Motor { speed: 2.0, max: 20.0 });
@@ -245,18 +251,23 @@ fn zoo(mode: Mode) -> Scene {
     scene
 }
 
-/// The CPU engine equals the reference bit for bit, in every mode, without warm starting, and while bodies sleep.
-#[test]
-fn trees_equal_the_reference() {
+/// Fails unless the CPU engine equals the reference bit for bit, in every mode, without warm starting, and while bodies
+/// sleep, and unless the scenes have `count` trees.
+pub fn equal_the_reference(scene_of: impl Fn(Mode) -> Scene, count: usize) {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         for (warm_start, relax, sleep) in [(true, true, false), (false, true, false), (true, false, true)] {
-            let mut scene = zoo(mode);
+            let mut scene = scene_of(mode);
             scene.settings = Settings { warm_start, relax, sleep, ..scene.settings };
-            assert_eq!(trees(&compile(&scene).joints.starts).count(), 2);
+            assert_eq!(trees(&compile(&scene).joints.starts).count(), count);
             let mut worlds = [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)];
             assert_equal_to_reference(&format!("{mode:?} {warm_start} {relax}"), &mut worlds, 90, |_, _| {});
         }
     }
+}
+
+#[test]
+fn trees_equal_the_reference() {
+    equal_the_reference(zoo, 2);
 }
 
 /// Returns chains that hang beside each other: eleven of one form, unlike in mass, place and speed, and three of
@@ -271,20 +282,10 @@ fn crowd(mode: Mode) -> Scene {
             let limits = Some([-0.2, 0.1]);
             chain.joints[1].kind = JointKind::Revolute { reference_angle: None, limits, motor: None, spring: None };
         }
-        let base = scene.bodies.len();
-        for mut body in chain.bodies {
-            body.position.x += 9.0 * number;
+        for body in &mut chain.bodies {
             body.velocity = [0.3 * number, 1.0 - 0.2 * number].into();
-            scene.add(body);
         }
-        for mut joint in chain.joints {
-            match &mut joint.a {
-                Some(a) => *a += base,
-                None => joint.anchor_a.x += 9.0 * number,
-            }
-            joint.b += base;
-            scene.join(joint);
-        }
+        add_beside(&mut scene, &chain, 9.0 * number);
     }
     scene
 }
@@ -356,25 +357,34 @@ fn a_reference_without_trees_is_detected() {
     assert_ne!(crate::support::difference(&reference.tables(), &world.tables()), None);
 }
 
-/// GPU and reference agree stage by stage.
-#[test]
-fn trees_have_a_twin() {
+/// Fails unless GPU and reference agree stage by stage, in every mode.
+pub fn have_a_twin(scene_of: impl Fn(Mode) -> Scene) {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
-        let report = validate(context(), &zoo(mode), options, |_| {}).expect("a run");
+        let report = validate(context(), &scene_of(mode), options, |_| {}).expect("a run");
         assert!(report.passed(), "{mode:?}: {:#?}", report.first_difference);
     }
 }
 
-/// Negative control: an inverse that is wrong by a thousandth is found.
+/// Fails unless a change of the shader is found in a sweep over the joints.
+pub fn is_detected(scene: &Scene, from: &'static str, to: &'static str) {
+    let gpu = GpuWorld::patched(context(), scene, &[Patch { shader: "solve_joints", from, to }]);
+    let options = ValidationOptions { steps: 20, ..ValidationOptions::default() };
+    let report = compare(gpu.expect("patched"), scene, options, |_| {}).expect("a run");
+    let found = report.first_failure();
+    assert!(matches!(found, Some("solve_joints" | "relax_joints")), "{from}: {:?}", report.first_difference);
+}
+
+#[test]
+fn trees_have_a_twin() {
+    have_a_twin(zoo);
+}
+
+/// Negative control: a mass that is wrong by a thousandth is found.
 #[test]
 fn a_wrong_tree_is_detected() {
     let from = "let inverse = inverse_of(vec3<f32>(xx, xy, yy));";
-    let to = "let inverse = inverse_of(vec3<f32>(xx, xy, 0.999 * yy));";
-    let gpu = GpuWorld::patched(context(), &zoo(Mode::Soft), &[Patch { shader: "solve_joints", from, to }]);
-    let options = ValidationOptions { steps: 20, ..ValidationOptions::default() };
-    let report = compare(gpu.expect("patched"), &zoo(Mode::Soft), options, |_| {}).expect("a run");
-    assert!(matches!(report.first_failure(), Some("solve_joints" | "relax_joints")), "{:?}", report.first_difference);
+    is_detected(&zoo(Mode::Soft), from, "let inverse = inverse_of(vec3<f32>(xx, xy, 0.999 * yy));");
 }
 
 /// Returns the hinges of each tree of a world, by slot.

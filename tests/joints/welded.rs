@@ -1,15 +1,15 @@
 //! Light bodies welded to heavy ones, and on sliders with them: trees solve these joints exactly, too.
 
-use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::CpuWorld;
 use drystone::low_level::stages::solve_joints::tree::trees;
-use drystone::low_level::{CpuWorld, GpuWorld};
 use drystone::{Body, Joint, JointKind, Mode, Property, Scene, Settings, Shape};
-use drystone_validate::{ValidationOptions, compare, validate};
 
 use crate::common::{Backend, between, near};
-use crate::joints::heavy::{GRAVITY, chain, energy, largest_stretch};
+use crate::joints::heavy::{
+    GRAVITY, add_beside, chain, energy, equal_the_reference, have_a_twin, is_detected, largest_stretch,
+};
 use crate::joints::world;
-use crate::support::{assert_equal_to_reference, compile, context, cpu};
+use crate::support::{assert_equal_to_reference, compile, cpu};
 
 on_every_backend!(
     welds_gain_no_energy,
@@ -89,7 +89,7 @@ fn club() -> Scene {
     scene
 }
 
-/// What is welded turns as one body: after a second by two radians, and each part as fast.
+/// Welded bodies turn as one: after a second by two radians, and each as fast.
 fn a_welded_tree_keeps_its_spin(backend: Backend) {
     assert_eq!(trees(&compile(&club()).joints.starts).map(|tree| tree.joints().count()).collect::<Vec<_>>(), [4]);
     let mut sim = backend.start(&club());
@@ -177,60 +177,29 @@ fn mechanisms(mode: Mode) -> Scene {
     let mut scene = world(10.0);
     scene.settings = Settings { mode, events: true, ..scene.settings };
     scene.add(Body::fixed(0.0, -1.5).shape(Shape::half_box(30.0, 0.5)));
-    let mut add = |x: f32, part: &Scene| {
-        let base = scene.bodies.len();
-        for body in &part.bodies {
-            let mut body = body.clone();
-            body.position.x += x;
-            scene.add(body);
-        }
-        for joint in &part.joints {
-            let mut joint = joint.clone();
-            match &mut joint.a {
-                Some(a) => *a += base,
-                None => joint.anchor_a.x += x,
-            }
-            joint.b += base;
-            scene.join(joint);
-        }
-    };
     let mut chain = welded("hwhw", 400.0);
     let arm = chain.add(Body::dynamic(1.5, -0.5).shape(Shape::half_box(0.1, 0.4)));
     chain.join(Joint::new(JointKind::weld(), arm, 1).anchors([0.0, 0.5], [0.0, 0.0]));
-    add(0.0, &chain);
+    add_beside(&mut scene, &chain, 0.0);
     let mut cart = box_and_ball(400.0);
     cart.join(Joint::to_world(JointKind::slider([0.8, 0.6]).motor(1.0, 50.0), 0));
     cart.join(Joint::new(JointKind::hinge(), 0, 1).anchors([0.0, 0.0], [-1.0, 0.0]));
-    add(12.0, &cart);
+    add_beside(&mut scene, &cart, 12.0);
     let mut arm = box_and_ball(400.0);
     arm.join(Joint::to_world(JointKind::hinge(), 0));
     arm.join(Joint::new(JointKind::slider([1.0, 0.0]), 1, 0).anchors([0.0, 0.0], [1.0, 0.0]));
-    add(-12.0, &arm);
+    add_beside(&mut scene, &arm, -12.0);
     scene
 }
 
-/// The CPU engine equals the reference bit for bit, in every mode, without warm starting, and while bodies sleep.
 #[test]
 fn welds_and_sliders_equal_the_reference() {
-    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
-        for (warm_start, relax, sleep) in [(true, true, false), (false, true, false), (true, false, true)] {
-            let mut scene = mechanisms(mode);
-            scene.settings = Settings { warm_start, relax, sleep, ..scene.settings };
-            assert_eq!(trees(&compile(&scene).joints.starts).count(), 3);
-            let mut worlds = [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)];
-            assert_equal_to_reference(&format!("{mode:?} {warm_start} {relax}"), &mut worlds, 90, |_, _| {});
-        }
-    }
+    equal_the_reference(mechanisms, 3);
 }
 
-/// GPU and reference agree stage by stage.
 #[test]
 fn welds_and_sliders_have_a_twin() {
-    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
-        let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
-        let report = validate(context(), &mechanisms(mode), options, |_| {}).expect("a run");
-        assert!(report.passed(), "{mode:?}: {:#?}", report.first_difference);
-    }
+    have_a_twin(mechanisms);
 }
 
 /// Negative controls: a mass on a weld that is wrong by a thousandth is found, and on a slider.
@@ -240,15 +209,7 @@ fn a_wrong_weld_or_slider_is_detected() {
         ("m[2] * v.x + m[4] * v.y + m[5] * v.z,", "m[2] * v.x + m[4] * v.y + 1.001 * m[5] * v.z,"),
         ("let by = across * mass.x;", "let by = across * (1.001 * mass.x);"),
     ] {
-        let scene = mechanisms(Mode::Soft);
-        let gpu = GpuWorld::patched(context(), &scene, &[Patch { shader: "solve_joints", from, to }]);
-        let options = ValidationOptions { steps: 20, ..ValidationOptions::default() };
-        let report = compare(gpu.expect("patched"), &scene, options, |_| {}).expect("a run");
-        assert!(
-            matches!(report.first_failure(), Some("solve_joints" | "relax_joints")),
-            "{from}: {:?}",
-            report.first_difference
-        );
+        is_detected(&mechanisms(Mode::Soft), from, to);
     }
 }
 
@@ -268,7 +229,7 @@ fn table(top: f32) -> Scene {
     scene
 }
 
-/// Feet would see the mass of a leg alone: what stands is swept, and stands.
+/// Feet would see the mass of a leg alone: a table that stands is swept, and stands.
 #[test]
 fn a_heavy_table_stands_on_light_legs() {
     let mut sim = Backend::Cpu1.start(&table(100.0));

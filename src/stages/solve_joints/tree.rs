@@ -345,6 +345,11 @@ impl HingeArms {
             Self { child: stance.arm_b, parent: stance.arm_a, side: 1.0 }
         }
     }
+
+    /// Returns the lever arm of the child's point of reference on the parent, m.
+    fn on_parent(&self, child: &TreeRow) -> Vec2 {
+        Vec2::from(child.at) + (self.parent - self.child)
+    }
 }
 
 impl TreeRow {
@@ -404,7 +409,7 @@ impl TreeRow {
         if let Some(parent) = parent {
             let ([x, y, turn], push) = (times(&self.matrix, self.rest), self.push);
             let push = [push[0] - x, push[1] - y, push[2] - turn];
-            parent.load_at(self.matrix, push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+            parent.load_at(self.matrix, push, hinge.on_parent(self));
         }
     }
 
@@ -425,7 +430,7 @@ impl TreeRow {
                 [across.x * by.x, across.x * by.y, across.x * mixed, across.y * by.y, across.y * mixed, turning];
             let impulse = -apply(mass, rest);
             let push = [across.x * impulse.x, across.y * impulse.x, impulse.y];
-            parent.load_at(shown, push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+            parent.load_at(shown, push, hinge.on_parent(self));
         }
     }
 
@@ -446,7 +451,7 @@ impl TreeRow {
     fn pull_weld(&mut self, parent: Option<&Self>, hinge: &HingeArms) -> (Vec2, f32) {
         let [mut x, mut y, mut turn] = self.rest;
         if let Some(parent) = parent {
-            let moved = parent.velocity_at(parent.push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+            let moved = parent.velocity_at(parent.push, hinge.on_parent(self));
             (x, y, turn) = (x + moved.x, y + moved.y, turn + parent.push[2]);
         }
         let [on_x, on_y, on_turn] = times(&self.matrix, [x, y, turn]);
@@ -461,7 +466,7 @@ impl TreeRow {
         let [x, y, _] = self.rest;
         let mut missing = Vec2::new(x, y);
         if let Some(parent) = parent {
-            let moved = parent.velocity_at(parent.push, Vec2::from(self.at) + (hinge.parent - hinge.child));
+            let moved = parent.velocity_at(parent.push, hinge.on_parent(self));
             missing += Vec2::new(across.dot(moved), parent.push[2]);
         }
         let size = apply(self.inverse, missing);
@@ -570,29 +575,31 @@ impl HingeRows {
     /// Returns the rows of a joint. They are its last (`scene::joint_rows`).
     fn of(frame: &JointFrame, joint_rows: &[JointRow]) -> Self {
         let rows = rows_of(frame);
-        let (last, angle) = (rows.end - 1, rows.end.saturating_sub(2));
-        if !is_point(&joint_rows[last]) {
-            return Self::Slider { angle, across: last };
+        let last = rows.end - 1;
+        match holds_angle(&joint_rows[rows]) {
+            false => Self::Hinge { point: last },
+            true if is_rigid(&joint_rows[last], ROW_POINT) => Self::Weld { angle: last - 1, point: last },
+            true => Self::Slider { angle: last - 1, across: last },
         }
-        if rows.len() > 1 && is_angle(&joint_rows[angle]) {
-            return Self::Weld { angle, point: last };
-        }
-        Self::Hinge { point: last }
     }
 }
 
-/// Returns true if the rows of a joint of a tree are those of a hinge.
+/// Returns true for the rows of a rigid hinge: the last holds a point, and none holds the angle.
 #[must_use]
 pub fn is_hinge(rows: &[JointRow]) -> bool {
-    rows.last().is_some_and(is_point) && !rows.iter().any(is_angle)
+    rows.last().is_some_and(|row| is_rigid(row, ROW_POINT)) && !rows.iter().any(|row| is_rigid(row, ROW_ANGLE))
 }
 
-fn is_point(row: &JointRow) -> bool {
-    row.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_POINT | ROW_EQUALITY
+/// Returns true for the rows of a rigid weld or slider: the last two hold the angle, and a point or the place across an
+/// axis.
+#[must_use]
+pub fn holds_angle(rows: &[JointRow]) -> bool {
+    let [.., angle, place] = rows else { return false };
+    is_rigid(angle, ROW_ANGLE) && (is_rigid(place, ROW_POINT) || is_rigid(place, ROW_ACROSS))
 }
 
-fn is_angle(row: &JointRow) -> bool {
-    row.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_ANGLE | ROW_EQUALITY
+fn is_rigid(row: &JointRow, geometry: u32) -> bool {
+    row.kind & (ROW_GEOMETRY | ROW_ROLE) == geometry | ROW_EQUALITY
 }
 
 /// Returns the velocity of the anchor that a hinge or a weld has to make up for, m/s.
