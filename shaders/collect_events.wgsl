@@ -19,10 +19,12 @@
 
 const TOUCHES: u32 = 515u;
 
-fn touches_now(producer: u32, partner: u32) -> bool {
+// Returns true if a pair that touched still does, and none of its shapes has become a sensor or ceased to be one.
+fn goes_on(producer: u32, old: u32) -> bool {
     for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
-        if contacts[index].shape_b == partner {
-            return (contacts[index].flags & TOUCHES) != 0u;
+        if contacts[index].shape_b == contacts_previous[old].shape_b {
+            let flags = contacts[index].flags;
+            return (flags & TOUCHES) != 0u && ((flags ^ contacts_previous[old].flags) & (SENSOR | SENSOR_B)) == 0u;
         }
     }
     return false;
@@ -30,8 +32,7 @@ fn touches_now(producer: u32, partner: u32) -> bool {
 
 // Returns true if the pair ceased to touch. `index` is that of the previous step.
 fn ceased(producer: u32, index: u32) -> bool {
-    return (contacts_previous[index].flags & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b)
-        && !sleeps_on(index);
+    return (contacts_previous[index].flags & TOUCHES) != 0u && !goes_on(producer, index) && !sleeps_on(index);
 }
 
 // Returns true if the pair begins to touch.

@@ -30,6 +30,9 @@ const SCALED_FLOOR: f32 = 4.0;
 const SCALED_SPREAD: f32 = 0.9;
 const DAMPED_SHARE: f32 = 0.25;
 
+const UNTOUCHED: f32 = -1.0;
+const TREE_RATIO: f32 = 30.0;
+const TREE_PULL: f32 = 0.03125;
 const MAX_SWING: f32 = 2.0;
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
 

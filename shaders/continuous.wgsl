@@ -307,7 +307,8 @@ fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> 
                 if touches && together {
                     return limit;
                 }
-                if touches || (!together && shapes[a.shape].bound <= size.half * STOUT) {
+                let joined = (shapes[a.shape].kind & JOINED_SHAPE) != 0u;
+                if touches || (!together && (joined || shapes[a.shape].bound <= size.half * STOUT)) {
                     a = middle_of(whole);
                     phase = MIDDLE;
                     continue;

@@ -75,6 +75,8 @@ fn move_hub(body: u32, sum: ShareSum, count: f32) {
     }
     accumulators[body].velocity += sum.impulse_velocity / count;
     accumulators[body].angular_velocity += sum.impulse_angular_velocity / count;
+    // It has contacts (constants.rs, UNTOUCHED).
+    accumulators[body].asked_mass = max(accumulators[body].asked_mass, 0.0);
 }
 
 // Run by one lane: `shares_hand_out` for all shares.

@@ -38,6 +38,10 @@ fn match_contacts(
             let kinds = contacts[index].flags & KIND_FLAGS;
             var carried = (flags & KEPT_FLAGS) | touched | (past_color << PAST_COLOR_SHIFT);
             if (carried & KIND_FLAGS) != kinds {
+                // A shape that is a sensor now, or no longer, begins to touch again.
+                if ((carried ^ kinds) & (SENSOR | SENSOR_B)) != 0u {
+                    carried &= ~TOUCHED;
+                }
                 carried = (carried & ~(KIND_FLAGS | HUB_A | HUB_B)) | kinds | (NO_PAST_COLOR << PAST_COLOR_SHIFT);
             }
             contacts[index].flags = carried;

@@ -30,6 +30,6 @@ fn side_point(meeting: Meeting, of_region: bool, index: u32) -> vec2<f32> {
 fn path_of(region: u32) -> Ray {
     return Ray(
         regions[region].center, regions[region].delta, regions[region].category, regions[region].mask,
-        regions[region].group, regions[region].world, regions[region].ignore, array<u32, 3>(),
+        regions[region].group, regions[region].world, regions[region].ignore, regions[region].flags, array<u32, 2>(),
     );
 }

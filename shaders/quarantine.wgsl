@@ -22,8 +22,11 @@ fn motion_of(index: u32, state: BodyState) -> BodyMotion {
     let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
     let is_slow = speed * params.dt <= 0.5 * bodies[index].min_extent;
     let is_static = bodies[index].kind == STATIC;
-    // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
-    let is_swept = bodies[index].kind == DYNAMIC && !is_slow && bodies[index].min_extent != extent;
+    // Those that move further than they are wide are left to the continuous stage, and those that turn: they may meet a
+    // wall with another side than they would now. A disc cannot.
+    let turn = abs(state.angular_velocity) * extent;
+    let goes_far = turn * params.dt > 0.5 * bodies[index].min_extent || speed * params.dt > 2.0 * extent;
+    let is_swept = bodies[index].kind == DYNAMIC && !is_slow && bodies[index].min_extent != extent && goes_far;
     let still = is_static || (state.status & ASLEEP) != 0u;
     return BodyMotion(
         select(state.velocity * params.dt, vec2<f32>(0.0), still),
@@ -89,7 +92,7 @@ fn quarantine(
     state.delta_position = vec2<f32>(0.0);
     state.delta_rotation = vec2<f32>(1.0, 0.0);
     states[index] = state;
-    accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0.0);
+    accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, UNTOUCHED);
     motions[index] = motion_of(index, state);
     color_masks[index] = 0u;
     for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {

@@ -270,7 +270,7 @@ fn reach_of(ray: Ray, region: u32) -> f32 {
 }
 
 fn meet_first(ray: Ray, region: u32, shape: u32, first: Met) -> Met {
-    if !may_meet(ray.category, ray.mask, ray.group, ray.ignore, shape) {
+    if !may_meet(ray, shape) {
         return first;
     }
     let met = cast_shape(ray, region, shape, poses[shapes[shape].body]);

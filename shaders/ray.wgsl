@@ -40,8 +40,9 @@ fn is_placed(pose: Pose) -> bool {
         && is_finite(pose.rotation.x) && is_finite(pose.rotation.y);
 }
 
-fn may_meet(category: u32, mask: u32, group: i32, ignore: u32, shape: u32) -> bool {
-    return shapes[shape].body != ignore && sees(category, mask, group, shape)
+fn may_meet(ray: Ray, shape: u32) -> bool {
+    let is_met = (ray.flags & SOLID_ONLY) == 0u || (shapes[shape].kind & SENSOR_SHAPE) == 0u;
+    return is_met && shapes[shape].body != ray.ignore && sees(ray.category, ray.mask, ray.group, shape)
         && is_placed(poses[shapes[shape].body]);
 }
 
@@ -229,7 +230,7 @@ fn has_half_plane(plane: u32) -> bool {
 }
 
 fn meet(ray: Ray, shape: u32, so_far: RayHit) -> RayHit {
-    if !may_meet(ray.category, ray.mask, ray.group, ray.ignore, shape) {
+    if !may_meet(ray, shape) {
         return so_far;
     }
     let hit = ray_shape(ray, shape, poses[shapes[shape].body]);

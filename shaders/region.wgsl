@@ -149,12 +149,7 @@ fn enter(world: u32) {
 }
 
 fn lies_in(region: u32, shape: u32) -> bool {
-    if !may_meet(
-        regions[region].category, regions[region].mask, regions[region].group, regions[region].ignore, shape,
-    ) {
-        return false;
-    }
-    return region_shape(region, shape, poses[shapes[shape].body]);
+    return may_meet(path_of(region), shape) && region_shape(region, shape, poses[shapes[shape].body]);
 }
 
 // Counts the shapes of a run that the region reaches. With `emit`, writes them from item `start` on, if they fit.
@@ -195,7 +190,7 @@ fn find_hits(region: u32, emit: bool, start: u32) -> u32 {
 }
 
 fn search(region: u32, emit: bool, start: u32) -> u32 {
-    if regions[region].finds_hits != 0u {
+    if (regions[region].flags & FINDS_HITS) != 0u {
         return find_hits(region, emit, start);
     }
     var count = 0u;

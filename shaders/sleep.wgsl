@@ -199,9 +199,13 @@ fn both_sleep(a: u32, b: u32) -> bool {
     return (states[a].status & states[b].status & ASLEEP) != 0u;
 }
 
-// Returns true if an archived contact stays in the archive: the pair still sleeps, and was not found again.
+// Returns true if an archived contact stays in the archive: the pair still sleeps, and was neither restored nor
+// found again.
 fn stays(producer: u32, index: u32) -> bool {
     if !both_sleep(sleeping[index].contact.body_a, sleeping[index].contact.body_b) {
+        return false;
+    }
+    if (sleeping[index].contact.flags & RETURNED) != 0u {
         return false;
     }
     for (var now = pair_starts[producer]; now < pair_starts[producer + 1u]; now += 1u) {

@@ -174,6 +174,9 @@ fn solve_at(joint: u32, stance: Stance, sweep_flags: u32) {
             }
             continue;
         }
+        if (sweep_flags & HELD_ALONE) != 0u && (kind & ROW_ROLE) != ROW_EQUALITY {
+            continue;
+        }
         var old = joint_impulses[row];
         if (sweep_flags & FRESH) != 0u {
             old = vec2<f32>(0.0);
@@ -378,23 +381,32 @@ fn on_parent(child: u32, hinge: HingeArms) -> vec2<f32> {
     return point_of_reference(child) + (hinge.parent - hinge.child);
 }
 
-// Returns the velocity that a row has to make up for.
-fn missing_in(row: u32, velocity: f32, stance: Stance, side: f32, use_bias: bool) -> f32 {
-    var bias = 0.0;
-    if use_bias {
-        bias = joint_rows[row].softness[0]
-            * (position(stance, joint_rows[row].kind & ROW_GEOMETRY) - joint_rows[row].goal);
+// Returns the fastest pull by which a joint takes back what it has stretched; 0 without bias.
+fn fastest_pull(motion: Motion, stance: Stance, use_bias: bool) -> f32 {
+    if !use_bias {
+        return 0.0;
     }
-    return -((velocity + bias) * side);
+    let a = motion.w_a * motion.w_a * length(stance.arm_a);
+    let b = motion.w_b * motion.w_b * length(stance.arm_b);
+    return TREE_PULL * params.push_speed + params.h * (a + b);
+}
+
+// Returns the fastest turn by which a joint takes back what it has bent.
+fn fastest_turn(pull: f32, stance: Stance) -> f32 {
+    return pull / max(length(stance.arm_a) + length(stance.arm_b), MIN_LENGTH);
+}
+
+// Returns the velocity that a row has to make up for.
+fn missing_in(row: u32, velocity: f32, stance: Stance, side: f32, most: f32) -> f32 {
+    let bias = joint_rows[row].softness[0]
+        * (position(stance, joint_rows[row].kind & ROW_GEOMETRY) - joint_rows[row].goal);
+    return -((velocity + max(min(bias, most), -most)) * side);
 }
 
 // Returns the velocity of the anchor that a hinge or a weld has to make up for.
-fn missing_at(row: u32, motion: Motion, stance: Stance, side: f32, use_bias: bool) -> vec2<f32> {
-    var wanted = velocity_of(motion, stance);
-    if use_bias {
-        wanted += stance.between * joint_rows[row].softness[0];
-    }
-    return -(wanted * side);
+fn missing_at(row: u32, motion: Motion, stance: Stance, side: f32, most: f32) -> vec2<f32> {
+    let bias = shortened(stance.between * joint_rows[row].softness[0], most);
+    return -((velocity_of(motion, stance) + bias) * side);
 }
 
 // Returns the inverse of a symmetric matrix; 0 if it has none.
@@ -485,17 +497,18 @@ fn eliminate_tree(tree: u32, use_bias: bool) {
         }
         let hinge = hinge_arms(entry, stance);
         let row = last_row(joint);
+        let most = fastest_pull(motion, stance, use_bias);
         if !holds_angle(joint) {
-            show_hinge(own, parent, hinge, missing_at(row, motion, stance, hinge.side, use_bias));
+            show_hinge(own, parent, hinge, missing_at(row, motion, stance, hinge.side, most));
             continue;
         }
-        let spin = missing_in(row - 1u, motion.w_b - motion.w_a, stance, hinge.side, use_bias);
+        let spin = missing_in(row - 1u, motion.w_b - motion.w_a, stance, hinge.side, fastest_turn(most, stance));
         if is_slider(joint) {
             let across = direction(stance, ROW_ACROSS);
             let velocity = dot(velocity_of(motion, stance), across);
-            show_slider(own, parent, hinge, across, missing_in(row, velocity, stance, hinge.side, use_bias), spin);
+            show_slider(own, parent, hinge, across, missing_in(row, velocity, stance, hinge.side, most), spin);
         } else {
-            show_weld(own, parent, hinge, missing_at(row, motion, stance, hinge.side, use_bias), spin);
+            show_weld(own, parent, hinge, missing_at(row, motion, stance, hinge.side, most), spin);
         }
     }
 }
@@ -546,11 +559,10 @@ fn distribute_tree(tree: u32) {
         let own = first + body - 1u;
         let entry = tree_hinge(tree, body - 1u);
         let parent = tree_parent(tree, body - 1u);
-        var moved = parent;
+        let moved = tree_body(tree, body - 1u);
         var welded = false;
         if entry != NONE {
             let joint = entry & ~TREE_CHILD_A;
-            moved = select(joint_frames[joint].body_b, joint_frames[joint].body_a, (entry & TREE_CHILD_A) != 0u);
             if is_held(entry) {
                 let stance = tree_stance(tree, body - 1u);
                 let hinge = hinge_arms(entry, stance);
@@ -581,20 +593,55 @@ fn distribute_tree(tree: u32) {
     }
 }
 
+// Returns the index of a body of a tree.
+fn tree_body(tree: u32, body: u32) -> u32 {
+    let hinge = tree_hinge(tree, body);
+    if hinge == NONE {
+        return tree_parent(tree, body);
+    }
+    let joint = hinge & ~TREE_CHILD_A;
+    return select(joint_frames[joint].body_b, joint_frames[joint].body_a, (hinge & TREE_CHILD_A) != 0u);
+}
+
+// Visits the hinges of a tree, those near the root first.
+fn sweep_tree(tree: u32, sweep_flags: u32) {
+    for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
+        let hinge = tree_hinge(tree, body - 1u);
+        if is_held(hinge) {
+            solve_at(hinge & ~TREE_CHILD_A, tree_stance(tree, body - 1u), sweep_flags);
+        }
+    }
+}
+
+// Returns true if a light body of the tree has a contact in this step.
+fn tree_is_touched(tree: u32) -> bool {
+    let first = joint_starts[tree];
+    let count = joint_starts[tree + 1u];
+    var heaviest = 0.0;
+    for (var body = 0u; body < count; body += 1u) {
+        heaviest = max(heaviest, joint_trees[first + body].mass);
+    }
+    for (var body = 0u; body < count; body += 1u) {
+        if joint_trees[first + body].mass * TREE_RATIO < heaviest
+            && accumulators[tree_body(tree, body)].asked_mass > UNTOUCHED {
+            return true;
+        }
+    }
+    return false;
+}
+
 fn solve_tree(tree: u32, sweep_flags: u32) {
     if tree_is_at_rest(tree) {
         return;
     }
     weigh_tree(tree);
-    for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
-        let hinge = tree_hinge(tree, body - 1u);
-        if is_held(hinge) {
-            let others = (sweep_flags & ~WITHDRAW) | HELD;
-            solve_at(hinge & ~TREE_CHILD_A, tree_stance(tree, body - 1u), others);
-        }
+    sweep_tree(tree, (sweep_flags & ~WITHDRAW) | HELD);
+    if tree_is_touched(tree) {
+        sweep_tree(tree, (sweep_flags & ~(WITHDRAW | DEPOSIT)) | HELD_ALONE);
+    } else {
+        eliminate_tree(tree, (sweep_flags & USE_BIAS) != 0u);
+        distribute_tree(tree);
     }
-    eliminate_tree(tree, (sweep_flags & USE_BIAS) != 0u);
-    distribute_tree(tree);
     if (params.switches & WARM_START) != 0u && (sweep_flags & WITHDRAW) != 0u {
         add_up_tree(tree, -1.0);
     }

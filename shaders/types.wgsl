@@ -94,6 +94,7 @@ const RECYCLED: u32 = 16u;
 const CACHED: u32 = 32u;
 const TOUCHED: u32 = 64u;
 const MARKED: u32 = 128u;
+const RETURNED: u32 = 0x200000u;
 const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
 const SENSOR_B: u32 = 0x100000u;
@@ -132,6 +133,8 @@ const JOINT_COLORS: u32 = 32u;
 const JOINT_OVERFLOW: u32 = 31u;
 const JOINT_TREES: u32 = 64u;
 const TREE_CHILD_A: u32 = 0x80000000u;
+const FINDS_HITS: u32 = 1u;
+const SOLID_ONLY: u32 = 2u;
 const RAY_ITEM_WORDS: u32 = 4u;
 
 const ROW_COUNT_MASK: u32 = 7u;
@@ -176,6 +179,7 @@ const ONLY_BULLETS: u32 = 32u;
 const DEPOSIT: u32 = 64u;
 const LEAVE_IMPACTS: u32 = 128u;
 const HELD: u32 = 256u;
+const HELD_ALONE: u32 = 1024u;
 const SPLIT_DONE: u32 = 512u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
@@ -404,7 +408,8 @@ struct Ray {
     group: i32,
     world: u32,
     ignore: u32,
-    pad: array<u32, 3>,
+    flags: u32,
+    pad: array<u32, 2>,
 }
 
 struct Hit {
@@ -428,7 +433,7 @@ struct Region {
     world: u32,
     delta: vec2<f32>,
     ignore: u32,
-    finds_hits: u32,
+    flags: u32,
     points: array<vec2<f32>, 8>,
 }
 

@@ -181,6 +181,7 @@ fn wake_count(
         for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
             var flags = sleeping[index].contact.flags & ~MARKED;
             if returns(index) {
+                flags |= RETURNED;
                 returned += 1u;
                 if !is_there(producer, sleeping[index].contact.shape_b) {
                     flags |= MARKED;
@@ -225,6 +226,7 @@ fn wake_gather(
         }
         sleeping[index].contact.flags = flags & ~MARKED;
         contacts[next] = sleeping[index].contact;
+        contacts[next].flags = flags & ~(MARKED | RETURNED);
         manifolds[next] = sleeping[index].manifold;
         next += 1u;
     }

@@ -222,8 +222,18 @@ pub const MAX_SWING: f32 = 2.0;
 pub const MAX_ANGULAR_CORRECTION: f32 = 8.0_f32.to_radians();
 
 /// Ratio of the masses of bodies that hinges connect above which these are solved exactly, as trees. More: a heavy end
-/// stretches its chain. Less: chains that sweeps hold are solved one body after the other.
+/// stretches its chain. Less: chains that sweeps hold are solved one body after the other. Also the ratio to the
+/// heaviest body above which a body of a tree is light.
 pub const TREE_RATIO: f32 = 30.0;
+
+/// [`Accumulator::asked_mass`](crate::types::Accumulator::asked_mass) of a body that has no contact in this step:
+/// negative, as no contact asks for that. Nothing depends on its size.
+pub const UNTOUCHED: f32 = -1.0;
+
+/// Fastest pull by which a joint of a tree takes back what it has stretched, as a share of the push-out speed, beside
+/// what the turning of its bodies adds. More: a mechanism whose joints were swept while it touched something is pulled
+/// together so fast that it makes energy. Less: it stays stretched for longer.
+pub const TREE_PULL: f32 = 1.0 / 32.0;
 
 /// Ratio of masses above which welds and sliders of a mechanism that hangs on something fixed are solved with its
 /// hinges. Below, swept ones bend by less than an eighth, and do not mind what touches the light bodies.

@@ -4,6 +4,7 @@
 use glam::Vec2;
 
 use crate::constants::MAX_LENGTH;
+use crate::population::BodyId;
 use crate::query::{Answers, Query, QueryError, RayHit};
 use crate::scene::check::UNIT_TOLERANCE;
 use crate::scene::{Filter, Geometry};
@@ -56,8 +57,11 @@ pub struct Mover {
     pub snap: f32,
     /// Distance that it keeps from all surfaces, m, above 0. Default 0.01. Less: it gets caught by rounding.
     pub skin: f32,
-    /// Filter of the shapes that it meets.
+    /// Filter of the shapes that it meets. It meets no sensors, and platforms that are one-way from all sides: leave
+    /// their category out while it rises or is inside one.
     pub filter: Filter,
+    /// Body whose shapes it does not meet, such as one that follows it.
+    pub ignore: Option<BodyId>,
 }
 
 /// Result of moving a [`Mover`].
@@ -86,6 +90,7 @@ impl Mover {
             snap: 0.25,
             skin: 0.01,
             filter: Filter::default(),
+            ignore: None,
         }
     }
 
@@ -173,8 +178,8 @@ impl<'a> Walk<'a> {
             MoverPhase::Snap => -up * snap,
         };
         self.sent = way + way.normalize_or_zero() * skin;
-        let Mover { shape, filter, .. } = self.mover;
-        Some(Query::cast(shape.clone(), self.at, 0.0, self.sent).filter(*filter))
+        let Mover { shape, filter, ignore, .. } = self.mover.clone();
+        Some(Query { filter, ignore, solid: true, ..Query::cast(shape, self.at, 0.0, self.sent) })
     }
 
     /// Moves along the cast up to the skin of what it hit. Returns the motion done.

@@ -17,9 +17,9 @@ use crate::scene::{Filter, Geometry};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::threads::{HEAVY, Threads};
-use crate::types::{Hit, NONE, RAY_ITEM_WORDS, Region};
+use crate::types::{FINDS_HITS, Hit, NONE, RAY_ITEM_WORDS, Region};
 
-/// A query. Coordinates are at most 1e5 m from the origin on each axis, as in a scene.
+/// A query. Coordinates are at most 1e7 m from the origin on each axis, as in a scene.
 ///
 /// ```
 /// use drystone::low_level::CpuWorld;
@@ -61,6 +61,8 @@ pub struct Query {
     pub filter: Filter,
     /// Body whose shapes the query does not meet.
     pub ignore: Option<BodyId>,
+    /// True if it does not meet sensors. Default false.
+    pub solid: bool,
 }
 
 /// Kinds of a [`Query`], each with its place.
@@ -120,7 +122,7 @@ impl Query {
     /// [`Filter::everything`].
     #[must_use]
     fn new(kind: QueryKind) -> Self {
-        Self { kind, filter: Filter::default(), ignore: None }
+        Self { kind, filter: Filter::default(), ignore: None, solid: false }
     }
 
     /// Returns a ray cast, m, that finds the first shape on the way, with the default filter.
@@ -312,7 +314,7 @@ impl Answers {
                 answers.hits.push(RayHit::new(body_of(query, hit.shape), hit));
             }
             if let Some((_, (region, list))) = regions.next_if(|(place, _)| is_own(place)) {
-                if region.finds_hits == 0 {
+                if region.flags & FINDS_HITS == 0 {
                     list.sort_unstable();
                     answers.found.extend(list.iter().map(|&shape| Found::new(body_of(query, shape), shape)));
                 } else {

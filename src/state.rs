@@ -9,6 +9,7 @@ use crate::constants::MAX_SHORT_POSITION;
 pub use crate::constants::REST_SPEED;
 use crate::hash::Fnv;
 use crate::math::{cross_scalar, right_perp};
+use crate::population::JointId;
 use crate::scene::{Compiled, JointTable, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
@@ -134,6 +135,9 @@ pub(crate) fn hash_of(
 /// Force, torque and angle of a joint in the last substep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointReaction {
+    /// Id of the joint.
+    #[serde(skip)]
+    pub joint: JointId,
     /// Name, if the scene gives one.
     pub id: Option<String>,
     /// Force on body B at its anchor, N; on A it is the opposite. A pulley pulls A along its own side of the rope, with
@@ -164,19 +168,19 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
             let (frame, stance) = stand(compiled, snapshot, &joint, state);
             let own = rows_of(&frame);
             let (impulse, spin) = total(&rows[own.clone()], &snapshot.joint_impulses[own], &stance);
-            let reaction = JointReaction {
+            JointReaction {
+                joint: JointId { index: joint.id, generation: joint.generation },
                 id: ids[joint.id as usize].clone(),
                 force: (impulse / compiled.params.h).into(),
                 torque: spin / compiled.params.h,
                 between: frame.between,
                 angle: frame.angle,
                 broken: state.status & BROKEN != 0,
-            };
-            (joint.id, reaction)
+            }
         })
         .collect();
-    reactions.sort_by_key(|&(id, _)| id);
-    reactions.into_iter().map(|(_, reaction)| reaction).collect()
+    reactions.sort_by_key(|reaction| reaction.joint);
+    reactions
 }
 
 /// Returns a joint's frame and coordinates at the poses of a snapshot.

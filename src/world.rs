@@ -290,8 +290,8 @@ impl World {
         }
     }
 
-    /// Returns the forces and torques of all joints, in the order of their indices. On the GPU this waits for the
-    /// device.
+    /// Returns the forces and torques of all joints that are not removed, with their ids, in the order of their
+    /// indices. On the GPU this waits for the device.
     ///
     /// # Errors
     /// If the device is lost.

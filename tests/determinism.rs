@@ -415,7 +415,7 @@ const GOLDEN: &[(&str, usize, u64)] = &[
     ("large_pyramid:base=12", 120, 0x0c44_0d5c_6c84_cf6f),
     ("vertical_stack", 120, 0x4d65_6a8c_d0af_5285),
     ("smash:columns=16,rows=12,speed=100", 120, 0xd0ca_3eed_c01a_784a),
-    ("tumbler:grid=10", 120, 0x408c_caac_9ee8_8372),
+    ("tumbler:grid=10", 120, 0x1912_01c8_63c4_af34),
     ("card_house", 120, 0x3f3f_7f8f_19b6_2e33),
     ("circle_stack", 120, 0x9192_f4f8_fcdb_d1e7),
     ("domino", 120, 0x4336_37fa_00dc_b725),

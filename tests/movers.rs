@@ -153,3 +153,18 @@ fn values_out_of_range_are_named() {
         assert!(error.starts_with(expected), "{error}");
     }
 }
+
+/// Coins are sensors, and a body that follows the character is where the character is.
+#[test]
+fn it_passes_sensors_and_its_own_body() {
+    let mut scene = level();
+    scene.add(Body::fixed(2.0, 0.5).shape(Shape::circle(0.4).sensor()));
+    let own = scene.add(Body::kinematic(0.0, 0.05).shape(Shape::capsule([0.0, 0.3], [0.0, 1.3], 0.3)));
+    for (name, mut world) in worlds(&scene) {
+        let mover = Mover::new(capsule(), [0.0, 0.05]).motion([3.0, 0.0]);
+        let moved = world.move_characters(&[Mover { ignore: Some(own.into()), ..mover.clone() }, mover]).unwrap();
+        assert!((moved[0].position - Vec2::new(3.0, 0.01)).length() < 0.02, "{name}: {}", moved[0].position);
+        assert!(moved[0].hits.is_empty(), "{name}");
+        assert!((moved[1].position - moved[0].position).length() > 0.1, "{name}: held by the body around it");
+    }
+}

@@ -1094,3 +1094,30 @@ fn a_world_of_fixed_boxes_is_an_index_of_boxes() {
         assert_eq!(found(&mut world, &Query::aabb([19.5, 0.0], [19.6, 0.1])), moved, "{backend:?}");
     }
 }
+
+/// Queries of all kinds meet sensors, and none that are solid.
+#[test]
+fn solid_queries_meet_no_sensors() {
+    let mut scene = Scene::new("solid");
+    scene.add(Body::fixed(2.0, 0.0).shape(Shape::half_box(0.5, 0.5).sensor()));
+    let wall = scene.add(Body::fixed(4.0, 0.0).shape(Shape::half_box(0.5, 5.0)));
+    let disc = Geometry::Circle { radius: 0.2 };
+    let queries = [
+        Query::ray([0.0, 0.0], [9.0, 0.0]),
+        Query::cast(disc.clone(), [0.0, 0.0], 0.0, [9.0, 0.0]),
+        Query::ray_all([0.0, 0.0], [9.0, 0.0]),
+        Query::point([2.0, 0.0]),
+        Query::aabb([1.0, -1.0], [3.0, 1.0]),
+        Query::overlap(disc, [2.0, 0.0], 0.0),
+    ];
+    let solid = queries.clone().map(|query| Query { solid: true, ..query });
+    for backend in BACKENDS {
+        let mut world = start(backend, &scene);
+        let seen = [&queries, &solid].map(|queries| {
+            let answers = world.query(queries).unwrap();
+            let first = [0, 1].map(|at| answers.hit(at).unwrap().body);
+            (first, answers.hits(2).len(), [3, 4, 5].map(|at| answers.found(at).len()))
+        });
+        assert_eq!(seen, [([0, 0], 2, [1, 1, 1]), ([wall, wall], 1, [0, 0, 0])], "{backend:?}");
+    }
+}

@@ -59,13 +59,15 @@ fn overlap(a: &Aabb, b: &Aabb) -> bool {
 }
 
 /// Returns the box in which a dynamic shape looks for fixed ones: extended by its motion in the step, at most by its
-/// size, unless it moves less than the margin or is swept.
+/// size, unless it moves less than the margin or is swept: if it turns, or moves further than it is wide.
 fn box_ahead(compiled: &Compiled, before: &Snapshot, shape: usize, aabb: &Aabb, margin: f32) -> Aabb {
     let index = compiled.shapes[shape].body as usize;
     let (body, state, dt) = (&compiled.bodies[index], &before.states[index], compiled.params.dt);
     let moved = state.velocity.map(|speed| speed * dt);
-    let far = moved[0].hypot(moved[1]) + (state.angular_velocity * body.extent * dt).abs();
-    let is_swept = far > 0.5 * body.min_extent && body.min_extent < body.extent;
+    let turn = (state.angular_velocity * body.extent * dt).abs();
+    let far = moved[0].hypot(moved[1]) + turn;
+    let goes_far = turn > 0.5 * body.min_extent || far > 2.0 * body.extent;
+    let is_swept = far > 0.5 * body.min_extent && body.min_extent < body.extent && goes_far;
     let is_dynamic = compiled.shapes[shape].kind & FIXED_SHAPE == 0;
     let mut ahead = *aabb;
     if is_dynamic && !is_swept && moved.iter().any(|moved| moved.abs() > margin) {

@@ -9,7 +9,7 @@ use crate::constants::REGION_SLACK;
 use crate::math::{rotate, rotation};
 use crate::population::BodyId;
 use crate::scene::{ANGLE, Filter, Geometry, Outline, POSITION, SceneError, check_geometry};
-use crate::types::{NONE, Ray, Region};
+use crate::types::{FINDS_HITS, NONE, Ray, Region, SOLID_ONLY};
 
 /// Rays, casts and regions of a batch, each with its index among the queries.
 #[derive(Clone, Debug, Default)]
@@ -62,18 +62,19 @@ impl Flat {
 
     fn push(&mut self, index: usize, world: u32, query: &Query) -> Result<(), SceneError> {
         let ignore = query.ignore.map_or(NONE, |body| body.index);
+        let flags = if query.solid { SOLID_ONLY } else { 0 };
         let Filter { category, mask, group } = query.filter;
         let region = match &query.kind {
             QueryKind::Ray { from, to } => {
                 let delta = way(*from, *to)?;
                 let origin = (*from).into();
-                self.rays.push(Ray { origin, delta, category, mask, group, world, ignore, pad: [0; 3] });
+                self.rays.push(Ray { origin, delta, category, mask, group, world, ignore, flags, pad: [0; 2] });
                 self.ray_places.push(index);
                 return Ok(());
             }
             QueryKind::RayAll { from, to } => {
                 let delta = way(*from, *to)?;
-                Region { delta, finds_hits: 1, ..polygon(*from, &[Vec2::ZERO], 0.0) }
+                Region { delta, flags: FINDS_HITS, ..polygon(*from, &[Vec2::ZERO], 0.0) }
             }
             QueryKind::Point { at } => {
                 POSITION.check_pair(*at, format_args!("at"))?;
@@ -103,7 +104,7 @@ impl Flat {
                 POSITION.check_pair(*motion, format_args!("motion"))?;
                 let region = outline(shape, *position, *angle, format_args!("shape"))?;
                 let delta = if motion.length() < MIN_RAY { [0.0; 2] } else { (*motion).into() };
-                self.casts.push(Region { category, mask, group, world, delta, ignore, ..region });
+                self.casts.push(Region { category, mask, group, world, delta, ignore, flags, ..region });
                 self.cast_places.push(index);
                 return Ok(());
             }
@@ -113,7 +114,8 @@ impl Flat {
                 outline(shape, *position, *angle, format_args!("shape"))?
             }
         };
-        self.regions.push(Region { category, mask, group, world, ignore, ..region });
+        let flags = flags | region.flags;
+        self.regions.push(Region { category, mask, group, world, ignore, flags, ..region });
         self.region_places.push(index);
         Ok(())
     }

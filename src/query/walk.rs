@@ -18,7 +18,8 @@ use crate::constants::{RAY_SLACK, SLICE_CELLS};
 use crate::stages::bin::{cell_index, cell_of, cells, cells_between, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{
-    Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, ShapeData,
+    Aabb, FINDS_HITS, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region,
+    SENSOR_SHAPE, SOLID_ONLY, ShapeData,
 };
 
 /// Tables that queries read: the world, and the grid for its present poses.
@@ -133,14 +134,18 @@ fn is_there(tables: &QueryTables, shape: u32) -> bool {
     aabb.has_room() || (plane && tables.has_half_plane(shape))
 }
 
-/// Returns true if a ray or a region may meet a shape: by its filter, and as its body has a place in the world.
-fn may_meet(tables: &QueryTables, category: u32, mask: u32, group: i32, ignore: u32, shape: u32) -> bool {
+/// Returns true if a ray may meet a shape: by its filter, and as its body has a place in the world.
+fn may_meet(tables: &QueryTables, ray: &Ray, shape: u32) -> bool {
     let there = &tables.shapes[shape as usize];
-    there.body != ignore && sees(category, mask, group, there) && is_placed(tables.pose(shape))
+    let is_met = ray.flags & SOLID_ONLY == 0 || there.kind & SENSOR_SHAPE == 0;
+    is_met
+        && there.body != ray.ignore
+        && sees(ray.category, ray.mask, ray.group, there)
+        && is_placed(tables.pose(shape))
 }
 
 fn meet(tables: &QueryTables, ray: &Ray, shape: u32, visitor: &mut impl RayVisitor) {
-    if !may_meet(tables, ray.category, ray.mask, ray.group, ray.ignore, shape) {
+    if !may_meet(tables, ray, shape) {
         return;
     }
     let there = &tables.shapes[shape as usize];
@@ -268,8 +273,8 @@ pub fn cast_brute(tables: &QueryTables, region: &Region) -> Hit {
 
 /// Returns the way of the centre of a cast, or the ray whose hits a region finds.
 fn path_of(region: &Region) -> Ray {
-    let Region { center: origin, delta, category, mask, group, world, ignore, .. } = *region;
-    Ray { origin, delta, category, mask, group, world, ignore, pad: [0; 3] }
+    let Region { center: origin, delta, category, mask, group, world, ignore, flags, .. } = *region;
+    Ray { origin, delta, category, mask, group, world, ignore, flags, pad: [0; 2] }
 }
 
 /// Returns the distance from its centre within which a moving shape stays, with slack for all rounding.
@@ -294,7 +299,7 @@ impl Default for FirstMet {
 
 impl FirstMet {
     fn meet(&mut self, tables: &QueryTables, ray: &Ray, region: &Region, shape: u32) {
-        if !may_meet(tables, ray.category, ray.mask, ray.group, ray.ignore, shape) {
+        if !may_meet(tables, ray, shape) {
             return;
         }
         let there = &tables.shapes[shape as usize];
@@ -317,7 +322,7 @@ impl FirstMet {
 /// Appends the indices of the shapes that a region reaches, or the hits of its ray. Adds the number of shapes and cells
 /// tested to `effort`.
 pub fn region(tables: &QueryTables, region: &Region, found: &mut Vec<u32>, effort: &mut u64) {
-    if region.finds_hits != 0 {
+    if region.flags & FINDS_HITS != 0 {
         visit_ray(tables, &path_of(region), &mut HitItems(found), effort);
         return;
     }
@@ -351,7 +356,7 @@ pub fn region(tables: &QueryTables, region: &Region, found: &mut Vec<u32>, effor
 
 /// Appends what [`region`] appends by testing every shape, without the grid.
 pub fn region_brute(tables: &QueryTables, region: &Region, found: &mut Vec<u32>) {
-    if region.finds_hits != 0 {
+    if region.flags & FINDS_HITS != 0 {
         visit_brute(tables, &path_of(region), &mut HitItems(found));
         return;
     }
@@ -361,7 +366,6 @@ pub fn region_brute(tables: &QueryTables, region: &Region, found: &mut Vec<u32>)
 }
 
 fn lies_in(tables: &QueryTables, region: &Region, shape: u32) -> bool {
-    let Region { category, mask, group, ignore, .. } = *region;
-    may_meet(tables, category, mask, group, ignore, shape)
+    may_meet(tables, &path_of(region), shape)
         && region_shape(region, &tables.shapes[shape as usize], tables.vertices, tables.pose(shape))
 }

@@ -33,7 +33,7 @@ pub fn collect_events(joints: &[JointData], tables: &mut Tables) {
         let before = produced(pair_starts_previous, contacts_previous, producer);
         let now = produced(pair_starts, contacts, producer);
         for old in before.iter().filter(|old| touches(old)) {
-            let goes_on = now.iter().any(|contact| contact.shape_b == old.shape_b && touches(contact));
+            let goes_on = now.iter().any(|contact| contact.shape_b == old.shape_b && goes_on(old, contact));
             // Archived, as both sleep: the pair touches as before.
             let sleeps_on = status(old.body_a) & status(old.body_b) & ASLEEP != 0;
             if !goes_on && !sleeps_on {
@@ -76,6 +76,12 @@ pub fn produced<'a, T>(starts: &[u32], contacts: &'a [T], producer: usize) -> &'
 #[must_use]
 pub fn touches(contact: &Contact) -> bool {
     contact.flags & (POINT_COUNT_MASK | OVERLAPS) != 0
+}
+
+/// Returns true if a pair that touched still does, and none of its shapes has become a sensor or ceased to be one.
+#[must_use]
+pub fn goes_on(old: &Contact, now: &Contact) -> bool {
+    touches(now) && (old.flags ^ now.flags) & (SENSOR | SENSOR_B) == 0
 }
 
 /// Returns the shapes of a contact as events list them: a sensor before its visitor.

@@ -25,10 +25,11 @@
 //!
 //! **The core** is a disc of half the body's thickness about the shape's middle. A stout shape stops only if its core
 //! would hit: otherwise it ends no deeper in the wall than a slow body could, and a box that slides along a floor of
-//! tiles is not stopped at each of them. For a shape that touches the wall already, and so has contacts, only the core
-//! is swept, so that resting and sliding shapes are not frozen. The core at most halves its distance to the wall, if it
-//! began closer than its radius: the middle of the shape never passes. Both ideas come from Box2D's
-//! `b2SolveContinuous`, which has a core of a quarter, and only for the second.
+//! tiles is not stopped at each of them. So does a shape of any form whose body has joints: a body that stops while
+//! those that hang on it go on stretches its joints, whose springs then throw it. For a shape that touches the wall
+//! already, and so has contacts, only the core is swept, so that resting and sliding shapes are not frozen. The core at
+//! most halves its distance to the wall, if it began closer than its radius: the middle of the shape never passes. Both
+//! ideas come from Box2D's `b2SolveContinuous`, which has a core of a quarter, and only for what touches already.
 //!
 //! **Sliding past.** If the two overlap along the normal of a face by no more than the slop, at the start and at the
 //! end, they meet nowhere else: a body that slides over a row of boxes does not stop at the next side.
@@ -49,8 +50,8 @@ use crate::constants::{FAR_MARGIN, STOP_EXTENT, STOP_THICKNESS, STOUT};
 use crate::math::{inv_mul_rotation, is_finite, mul_rotation, rotate};
 use crate::scene::PairExclusions;
 use crate::types::{
-    BULLET_SHAPE, BULLETS, BodyState, CcdBody, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
-    NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, ShapeData,
+    BULLET_SHAPE, BULLETS, BodyState, CcdBody, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, JOINED_SHAPE, KINEMATIC_SHAPE,
+    MOVING_WALLS, NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, ShapeData,
 };
 pub(crate) use impact::from_segment;
 pub use impact::{Party, SweepMotion, time_of_impact};
@@ -255,13 +256,13 @@ pub(crate) fn time_of_stop(
         if slides_past(&first, &second, params.linear_slop.min(0.1 * size.half)) {
             return limit;
         }
-        return stop_time(size, &first, &second, together, limit);
+        return stop_time(size, &first, &second, together, a.kind & JOINED_SHAPE != 0, limit);
     }
     // Two bullets have to agree, so both compute the same time of impact.
     let target = (params.speculative_distance * STOP_SHARE).min(a.bound.min(b.bound) * STOP_THICKNESS);
     let size = Size { target, tolerance: target * STOP_TOLERANCE, ..*size };
     let (first, second) = if other < own { (second, first) } else { (first, second) };
-    stop_time(&size, &first, &second, together, limit)
+    stop_time(&size, &first, &second, together, false, limit)
 }
 
 /// Returns true if `a` starts behind the link of a chain `b`, so that it passes.
@@ -280,14 +281,14 @@ fn nudged(nudge: Vec2, motion: &SweepMotion, a: &ShapeData, b: &ShapeData, other
 }
 
 /// Returns the time at which the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both
-/// are bullets.
-pub(crate) fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit: f32) -> f32 {
+/// are bullets. `is_joined`: the body has joints.
+pub(crate) fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, is_joined: bool, limit: f32) -> f32 {
     let placed = place(a, b, 0.0);
     let touches = overlap(a, b, &placed) || gap(a, b, &placed).0 <= size.target + TOUCH * size.tolerance;
     if touches && together {
         return limit;
     }
-    if touches || (!together && a.hull.bound <= size.half * STOUT) {
+    if touches || (!together && (is_joined || a.hull.bound <= size.half * STOUT)) {
         let mut core = a.middle();
         let placed = place(&core, b, 0.0);
         let (height, _) = gap(&core, b, &placed);

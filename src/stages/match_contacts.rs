@@ -45,6 +45,10 @@ pub fn carry_over(contact: &mut Contact, old: &Contact, index: u32) {
     let kinds = contact.flags & KIND_FLAGS;
     let Contact { mut flags, color, features, rolling_impulse, .. } = carried_on(old, index);
     if flags & KIND_FLAGS != kinds {
+        // A shape that is a sensor now, or no longer, begins to touch again.
+        if (flags ^ kinds) & (SENSOR | SENSOR_B) != 0 {
+            flags &= !TOUCHED;
+        }
         flags = flags & !(KIND_FLAGS | HUB_A | HUB_B) | kinds | NO_PAST_COLOR << PAST_COLOR_SHIFT;
     }
     *contact = Contact { flags, color, features, rolling_impulse, ..*contact };

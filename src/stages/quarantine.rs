@@ -13,7 +13,7 @@
 
 use glam::Vec2;
 
-use crate::constants::{FAST, SWEPT};
+use crate::constants::{FAST, SWEPT, UNTOUCHED};
 use crate::math::is_finite;
 use crate::types::{
     ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Counters, DYNAMIC, KINEMATIC, Params, Pose, QUARANTINED,
@@ -93,7 +93,7 @@ pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state:
     state.delta_position = [0.0; 2];
     state.delta_rotation = [1.0, 0.0];
     let [x, y] = state.velocity;
-    let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, asked_mass: 0.0 };
+    let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, asked_mass: UNTOUCHED };
     QuarantineOutcome { sum, motion: motion_of(params, body, state), is_new, wakes_all }
 }
 
@@ -102,8 +102,11 @@ pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state:
 fn motion_of(params: &Params, body: &BodyData, state: &BodyState) -> BodyMotion {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let is_slow = speed * params.dt <= 0.5 * body.min_extent;
-    // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
-    let is_swept = body.kind == DYNAMIC && !is_slow && !body.is_disc();
+    // Those that move further than they are wide are left to the continuous stage, and those that turn: they may meet a
+    // wall with another side than they would now. A disc cannot.
+    let turn = state.angular_velocity.abs() * body.extent;
+    let goes_far = turn * params.dt > 0.5 * body.min_extent || speed * params.dt > 2.0 * body.extent;
+    let is_swept = body.kind == DYNAMIC && !is_slow && !body.is_disc() && goes_far;
     let extent = if is_swept {
         SWEPT
     } else if !is_slow {

@@ -24,7 +24,8 @@ use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BodyData, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, JointData, JointState, KINEMATIC,
-    Manifold, POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
+    Manifold, POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, RETURNED, STATIC, SleepingContact,
+    VACANT,
 };
 
 /// Puts the islands that are ready to sleep, and archives their contacts.
@@ -186,7 +187,8 @@ fn sleep_gather(
         let now = produced(pair_starts, contacts, producer);
         for archived in produced(&old_starts, &old, producer) {
             let is_new = now.iter().any(|contact| contact.shape_b == archived.contact.shape_b);
-            if asleep(archived.contact.body_a) && asleep(archived.contact.body_b) && !is_new {
+            let has_returned = archived.contact.flags & RETURNED != 0;
+            if asleep(archived.contact.body_a) && asleep(archived.contact.body_b) && !is_new && !has_returned {
                 sleeping.push(*archived);
             }
         }

@@ -57,10 +57,10 @@ pub use crate::constants::MAX_SWING;
 use crate::constants::MIN_LENGTH;
 use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
-    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow,
-    USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, HELD_ALONE, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B,
+    JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING,
+    ROW_UPPER, TreeRow, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// Makes one sweep over all joints.
@@ -163,6 +163,9 @@ pub fn solve_joint(
             if sweep_flags & FRESH != 0 {
                 *impulse = [0.0; 2];
             }
+            continue;
+        }
+        if sweep_flags & HELD_ALONE != 0 && rule.kind & ROW_ROLE != ROW_EQUALITY {
             continue;
         }
         let old = if sweep_flags & FRESH == 0 { Vec2::from(*impulse) } else { Vec2::ZERO };

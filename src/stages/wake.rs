@@ -3,8 +3,10 @@
 //! Reads contacts as `collide` left them, joints, bodies; reads and writes states, island flags, and contacts_previous
 //! and manifolds_previous with pair_starts_previous. To these it adds the contacts that [`sleep`](super::sleep)
 //! archived, if the pair is no longer asleep. So a body that wakes finds manifolds and impulses as if it had never
-//! slept, and events know what touched. The device runs `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`,
-//! `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
+//! slept, and events know what touched. In the archive they are marked ([`RETURNED`]): a fixed body that was moved is
+//! asleep again at the end of the step, and their pair with it. The device runs `wake_find`, `wake_joints`,
+//! `wake_bodies`, `wake_shapes`, `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do
+//! something only if a body woke.
 //!
 //! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to
 //! it, if a command addressed it, or if one moved a fixed body that its island touched: that body is awake in this
@@ -17,7 +19,7 @@ use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BROKEN, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED,
-    JOINT_FIXED_A, JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK,
+    JOINT_FIXED_A, JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, RETURNED,
     SleepingContact, WAKE_ALL, WAKE_MOVED, WOKEN, WORLD_A,
 };
 
@@ -121,7 +123,8 @@ fn wake_gather(shapes: usize, tables: &mut Tables) {
         let before = produced(&starts, &contacts, producer);
         contacts_previous.extend_from_slice(before);
         manifolds_previous.extend_from_slice(produced(&starts, &manifolds, producer));
-        for SleepingContact { contact, manifold } in produced(sleeping_starts, sleeping, producer) {
+        let archived = archived_by(sleeping_starts, producer);
+        for SleepingContact { contact, manifold } in &mut sleeping[archived] {
             if asleep(contact.body_a) && asleep(contact.body_b) {
                 continue;
             }
@@ -130,9 +133,18 @@ fn wake_gather(shapes: usize, tables: &mut Tables) {
                 contacts_previous.push(*contact);
                 manifolds_previous.push(*manifold);
             }
+            contact.flags |= RETURNED;
         }
     }
     pair_starts_previous.push(length(contacts_previous));
+}
+
+/// Returns the range of the archived contacts of a producer; none for a new producer.
+pub(crate) fn archived_by(starts: &[u32], producer: usize) -> std::ops::Range<usize> {
+    match starts.get(producer..producer + 2) {
+        Some(&[start, end]) => start as usize..end as usize,
+        _ => 0..0,
+    }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]

@@ -247,6 +247,7 @@ pub struct Accumulator {
     pub velocity: [f32; 2],
     /// Angular velocity, rad/s.
     pub angular_velocity: f32,
-    /// Largest mass that the load of one contact asks for, kg (`src/mass_scale.rs`).
+    /// Largest mass that the load of one contact asks for, kg (`src/mass_scale.rs`); negative
+    /// ([`UNTOUCHED`](crate::constants::UNTOUCHED)) without a contact.
     pub asked_mass: f32,
 }

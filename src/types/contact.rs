@@ -44,6 +44,8 @@ pub const CACHED: u32 = 32;
 pub const TOUCHED: u32 = 64;
 /// [`Contact::flags`]: `wake` or `sleep` is about to move this contact. Set only on the device and while they run.
 pub const MARKED: u32 = 128;
+/// [`Contact::flags`], of an archived contact: `wake` has restored it in this step. `sleep` drops it.
+pub const RETURNED: u32 = 1 << 21;
 /// [`Contact::flags`]: first bit of the colour in the previous step, 255 for none. Set from `match_contacts` to
 /// `collide`.
 pub const PAST_COLOR_SHIFT: u32 = 24;

@@ -5,6 +5,11 @@ use bytemuck::{Pod, Zeroable};
 /// Words of a hit among the items of a region that finds the hits of a ray: shape, fraction, normal.
 pub const RAY_ITEM_WORDS: u32 = 4;
 
+/// [`Region::flags`]: a ray from `center` whose hits are all found, as records of [`RAY_ITEM_WORDS`] words.
+pub const FINDS_HITS: u32 = 1;
+/// [`Ray::flags`] and [`Region::flags`]: sensors are not met.
+pub const SOLID_ONLY: u32 = 2;
+
 /// A ray of a query (`src/query.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -23,8 +28,10 @@ pub struct Ray {
     pub world: u32,
     /// Slot of a body that the ray does not meet, or [`NONE`](super::NONE).
     pub ignore: u32,
+    /// Flags: [`SOLID_ONLY`].
+    pub flags: u32,
     /// Unused.
-    pub pad: [u32; 3],
+    pub pad: [u32; 2],
 }
 
 /// First hit of a [`Ray`].
@@ -72,8 +79,8 @@ pub struct Region {
     pub delta: [f32; 2],
     /// Slot of a body that the region does not meet, or [`NONE`](super::NONE).
     pub ignore: u32,
-    /// 1 for a ray from `center` whose hits are all found, as records of [`RAY_ITEM_WORDS`] words; else 0.
-    pub finds_hits: u32,
+    /// Flags: [`FINDS_HITS`], [`SOLID_ONLY`].
+    pub flags: u32,
     /// Vertices from the centre, world axes, counter-clockwise, m. A box's corners are in the world.
     pub points: [[f32; 2]; 8],
 }
@@ -82,6 +89,6 @@ impl Region {
     /// Returns the number of words of each of its items.
     #[must_use]
     pub fn words_per_item(&self) -> usize {
-        if self.finds_hits == 0 { 1 } else { RAY_ITEM_WORDS as usize }
+        if self.flags & FINDS_HITS == 0 { 1 } else { RAY_ITEM_WORDS as usize }
     }
 }

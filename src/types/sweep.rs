@@ -59,6 +59,8 @@ pub const DEPOSIT: u32 = 64;
 pub const LEAVE_IMPACTS: u32 = 128;
 /// [`Sweep::flags`], joints of a tree only: rows that hold a point, an angle or a place are left to the tree's solve.
 pub const HELD: u32 = 256;
+/// [`Sweep::flags`], joints of a tree only: those rows alone, of a tree that is swept.
+pub const HELD_ALONE: u32 = 1024;
 /// [`Sweep::flags`], tails only: the contacts that are split have been visited.
 pub const SPLIT_DONE: u32 = 512;
 /// Most ops in the list of the fused kernel (`shaders/fused.wgsl`). 8 KiB; usual plans have less than a hundred.

@@ -15,6 +15,7 @@ mod moving;
 mod pulleys;
 mod replay;
 mod swinging;
+mod touching;
 mod welded;
 
 use drystone::{Body, Scene, Shape};

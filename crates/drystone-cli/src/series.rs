@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use drystone::low_level::population::joint_place;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::state::{self, JointReaction, Metrics, ReportedContact};
-use drystone::low_level::types::{JOINT_VACANT, JointData, NONE};
+use drystone::low_level::types::NONE;
 use drystone::{BodyId, Event, EventKind, Snapshot, World};
 
 use super::failure::Failure;
@@ -143,11 +143,10 @@ impl CsvTable {
                 }
             }
             CsvKind::Joints => {
-                let there = |joint: &&JointData| joint.flags & JOINT_VACANT == 0;
-                let mut indices: Vec<u32> = compiled.joints.joints.iter().filter(there).map(|joint| joint.id).collect();
-                indices.sort_unstable();
-                for (index, joint) in indices.iter().zip(&state::joint_reactions(compiled, snapshot)) {
-                    let JointReaction { id, force: [f_x, f_y], torque, between: [x, y], angle, broken } = joint;
+                for reaction in &state::joint_reactions(compiled, snapshot) {
+                    let JointReaction { joint, id, force: [f_x, f_y], torque, between: [x, y], angle, broken } =
+                        reaction;
+                    let index = joint.index;
                     row(format!("{index},{},{f_x},{f_y},{torque},{x},{y},{angle},{broken}", cell(id.as_deref())));
                 }
             }

@@ -129,7 +129,7 @@ pub fn movers(shape: &Geometry, moves: &[f32], gait: Gait, filter: Filter) -> Ve
         snap,
         skin,
         filter,
-        shape: shape.clone(),
+        ..Mover::new(shape.clone(), [0.0; 2])
     };
     moves.chunks_exact(4).map(mover).collect()
 }

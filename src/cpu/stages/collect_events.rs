@@ -2,7 +2,7 @@
 //! to the same events in the same order.
 
 use crate::cpu::{BodyTables, ContactTables};
-use crate::stages::collect_events::{begin_of, break_of, end_of, produced, touches};
+use crate::stages::collect_events::{begin_of, break_of, end_of, goes_on, produced, touches};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, BodyState, Contact, EventData, JointData, JointState, TOUCHED};
 
@@ -73,5 +73,5 @@ pub(super) fn find<'a>(list: &'a [Contact], shape_b: u32, next: &mut usize) -> O
 
 /// Returns true if a pair touches in this list of its producer's contacts.
 fn is_among(list: &[Contact], contact: &Contact, next: &mut usize) -> bool {
-    find(list, contact.shape_b, next).is_some_and(touches)
+    find(list, contact.shape_b, next).is_some_and(|now| goes_on(contact, now))
 }

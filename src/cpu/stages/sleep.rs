@@ -10,7 +10,8 @@ use crate::stages::collect_events::produced;
 use crate::stages::sleep::{pairs, root, unite_all};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, BodyData, BodyState, Contact, Counters, ISLAND_BLOCKED, JointState, Params, READY, SleepingContact,
+    ASLEEP, BodyData, BodyState, Contact, Counters, ISLAND_BLOCKED, JointState, Params, READY, RETURNED,
+    SleepingContact,
 };
 
 /// Next archive of contacts. Kept to avoid allocation.
@@ -116,7 +117,8 @@ pub(crate) fn update_archive(
         starts.push(list.len() as u32);
         let now = produced(pair_starts, contacts, producer);
         let mut next = 0;
-        let mut stays = |contact: &Contact| find(now, contact.shape_b, &mut next).is_none();
+        let mut stays =
+            |contact: &Contact| contact.flags & RETURNED == 0 && find(now, contact.shape_b, &mut next).is_none();
         let before = produced(archive_starts, archive, producer).iter();
         list.extend(before.filter(|archived| sleeps(&archived.contact) && stays(&archived.contact)));
         let made = now.iter().zip(produced(pair_starts, manifolds, producer));

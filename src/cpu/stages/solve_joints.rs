@@ -19,7 +19,7 @@ use crate::stages::solve_joints::tree::{Tree, row_count, trees};
 use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, solve_joint};
 use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, HELD_ALONE, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B,
     JOINT_OVERFLOW, JointFrame, JointRow, Params, ROW_ANGLE, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
     ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS,
     WARM_START, WITHDRAW, WORLD_A,
@@ -199,6 +199,9 @@ fn sweep_rows<S: Simd, R: Halves>(
             if flags & FRESH != 0 {
                 store(Vec2x8::zero(simd), impulses(index));
             }
+            continue;
+        }
+        if flags & HELD_ALONE != 0 && rule.kind & ROW_ROLE != ROW_EQUALITY {
             continue;
         }
         let old = if flags & FRESH == 0 { load(simd, impulses(index)) } else { Vec2x8::zero(simd) };

@@ -6,11 +6,11 @@ use crate::cpu::{ContactTables, SleepTables};
 use crate::scene::Compiled;
 use crate::stages::bound::level_bits;
 use crate::stages::collect_events::produced;
-use crate::stages::wake::{wake_find, wake_joints};
+use crate::stages::wake::{archived_by, wake_find, wake_joints};
 use crate::threads::Rows;
 use crate::types::{
     ASLEEP, BodyState, Contact, Counters, DYNAMIC, GEOMETRY_MASK, ISLAND_WAKE, JointState, NO_SHAPE, QUARANTINED,
-    QUIET_MASK, SleepingContact, WAKE_ALL, WOKEN,
+    QUIET_MASK, RETURNED, SleepingContact, WAKE_ALL, WOKEN,
 };
 
 /// Lists that replace those of the previous step if a body wakes. Kept to avoid allocation.
@@ -65,7 +65,7 @@ pub fn wake(
 /// number.
 fn put_back(
     shapes: usize,
-    sleep: &SleepTables,
+    sleep: &mut SleepTables,
     previous: &mut ContactTables,
     WakeScratch(merged_tables): &mut WakeScratch,
     returns: impl Fn(&Contact) -> bool,
@@ -82,15 +82,15 @@ fn put_back(
         let before = produced(starts, contacts, producer);
         merged.extend_from_slice(before);
         merged_manifolds.extend_from_slice(produced(starts, manifolds, producer));
-        let returning =
-            produced(&sleep.starts, &sleep.contacts, producer).iter().filter(|archived| returns(&archived.contact));
+        let archived = &mut sleep.contacts[archived_by(&sleep.starts, producer)];
         let mut next = 0;
-        for SleepingContact { contact, manifold } in returning {
+        for SleepingContact { contact, manifold } in archived.iter_mut().filter(|one| returns(&one.contact)) {
             returned += 1;
             if find(before, contact.shape_b, &mut next).is_none() {
                 merged.push(*contact);
                 merged_manifolds.push(*manifold);
             }
+            contact.flags |= RETURNED;
         }
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]

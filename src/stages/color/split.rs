@@ -19,6 +19,7 @@
 use glam::Vec2;
 
 use super::{moving, splits_overflow};
+use crate::math::larger;
 use crate::types::{
     Accumulator, BodyState, Contact, Counters, DYNAMIC_COLORS, HUB_A, HUB_B, MAX_SPLITS, MIN_SPLIT_SHAPES, NONE,
     OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SHARE_CHUNK,
@@ -271,6 +272,8 @@ impl Splits {
         }
         sum.velocity = (Vec2::from(sum.velocity) + all.impulse_velocity / count).into();
         sum.angular_velocity += all.impulse_angular_velocity / count;
+        // It has contacts ([`UNTOUCHED`](crate::constants::UNTOUCHED)).
+        sum.asked_mass = larger(sum.asked_mass, 0.0);
         (state, sum)
     }
 }

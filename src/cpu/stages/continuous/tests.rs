@@ -70,7 +70,7 @@ fn skipped(told: f32) -> (u32, u32) {
         if far_apart(&params, &vertices, &size, &seen, &motion_a, &b, &motion_b) {
             far += 1;
             let (first, second) = (Party::new(&a, &vertices, motion_a), Party::new(&b, &vertices, motion_b));
-            let stops = |limit: f32| stop_time(&size, &first, &second, false, limit) != limit;
+            let stops = |limit: f32| stop_time(&size, &first, &second, false, false, limit) != limit;
             wrong += u32::from(stops(1.0) || stops(0.3));
         }
     }
@@ -108,7 +108,7 @@ fn stopped_cards() -> (u32, u32, u32) {
         let motion = SweepMotion { start: Vec2::ZERO, rotation, moved, turned };
         let parties = |motion, still| (Party::new(&card, &[], motion), Party::new(&floor, &[], still));
         let (a, b) = parties(motion, still);
-        let time = stop_time(&size, &a, &b, false, 1.0);
+        let time = stop_time(&size, &a, &b, false, false, 1.0);
         if time <= 0.0 || time >= 1.0 || gap(&a, &b, &place(&a, &b, time)).0 > size.target + size.tolerance {
             continue;
         }
@@ -118,7 +118,7 @@ fn stopped_cards() -> (u32, u32, u32) {
         let still = SweepMotion { start: Vec2::new(0.0, -2.0) - there, ..still };
         let (a, b) = parties(SweepMotion { rotation: mul_rotation(motion.turn(time), rotation), ..motion }, still);
         off += u32::from(gap(&a, &b, &place(&a, &b, 0.0)).0 > size.target + size.tolerance);
-        let next = stop_time(&size, &a, &b, false, 1.0);
+        let next = stop_time(&size, &a, &b, false, false, 1.0);
         again += u32::from(next < 1e-3);
     }
     (stopped, off, again)

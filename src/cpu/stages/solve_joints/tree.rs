@@ -1,12 +1,13 @@
 //! Trees of hinges, eight of one form at a time: the fast form of [`crate::stages::solve_joints::tree`], to the same
 //! bits. Each function here is the one of the same name there, on lanes.
 
-use super::{MotionLanes, StanceLanes, StateLanes, accumulate, load, store, sweep_rows};
+use super::{MotionLanes, StanceLanes, StateLanes, accumulate, load, shortened, store, sweep_rows};
+use crate::constants::{TREE_PULL, TREE_RATIO, UNTOUCHED};
 use crate::cpu::joint_blocks::{JointBatch, JointBlock};
 use crate::cpu::tree_blocks::{TreeBlock, TreeBlocks, TreeBody, TreeLanes};
 use crate::lanes::{Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, VecLanes, cross, f32x8, inv_rotate, mask32x8};
 use crate::threads::RowTable;
-use crate::types::{Accumulator, BodyState, DEPOSIT, HELD, Params, USE_BIAS, WARM_START, WITHDRAW};
+use crate::types::{Accumulator, BodyState, DEPOSIT, HELD, HELD_ALONE, Params, USE_BIAS, WARM_START, WITHDRAW};
 
 /// Three numbers in each of eight lanes.
 type Three<S> = [f32x8<S>; 3];
@@ -53,8 +54,14 @@ pub(super) fn solve<S: Simd>(
         let mut tree = TreeSweep { simd, block, bodies, lanes, joints };
         tree.take(states);
         tree.sweep_others(params, flags, impulses, states, sums);
-        tree.eliminate(flags, states);
-        tree.distribute(impulses);
+        let touched = tree.touched(sums);
+        if !touched.all_true() {
+            tree.eliminate(params, flags, states);
+            tree.distribute(impulses, touched);
+        }
+        if touched.any_true() {
+            tree.sweep_held(params, flags, impulses, states, touched);
+        }
         tree.put(states);
         if params.switches & WARM_START != 0 && flags & WITHDRAW != 0 {
             tree.add_up(-1.0, impulses, states, sums);
@@ -171,9 +178,56 @@ impl<S: Simd> TreeSweep<'_, S> {
         }
     }
 
+    /// Returns the lanes in which a light body of the tree has a contact in this step.
+    #[inline(always)]
+    fn touched(&self, sums: impl RowTable<Item = Accumulator>) -> mask32x8<S> {
+        let simd = self.simd;
+        let mass = |at: usize| self.lanes[at].mass.on(simd);
+        let zero = f32x8::splat(simd, 0.0);
+        let heaviest = self.block.bodies().fold(zero, |most, at| most.max(mass(at)));
+        let mut touched = zero.simd_gt(zero);
+        for at in self.block.bodies() {
+            let [.., asked] = sums.eight(self.bodies[at].indices(self.joints.joints())).columns(simd, 0);
+            let is_light = (mass(at) * TREE_RATIO).simd_lt(heaviest);
+            touched |= is_light & asked.simd_gt(f32x8::splat(simd, UNTOUCHED));
+        }
+        touched
+    }
+
+    /// Visits the points of the hinges in some lanes, from the root to the leaves.
+    #[inline(always)]
+    fn sweep_held(
+        &mut self,
+        params: &Params,
+        flags: u32,
+        impulses: impl RowTable<Item = VecLanes>,
+        states: impl RowTable<Item = BodyState>,
+        which: mask32x8<S>,
+    ) {
+        let simd = self.simd;
+        for at in self.block.bodies().rev() {
+            let Some(hinge) = self.hinge(at) else { continue };
+            let TreeBody { parent, is_a, .. } = self.bodies[at];
+            let (rows, first) = self.joints.rows_of(&hinge);
+            let point = impulses.row(first + rows.len() - 1);
+            let before = load(simd, point);
+            let stance = StanceLanes::new(simd, &hinge, StateLanes::new(&hinge, states));
+            let mut motion = self.motion(at, &hinge, states);
+            let row = |row: usize| impulses.row(first + row);
+            sweep_rows(simd, params, flags | HELD_ALONE, &hinge, rows, &row, &stance, &mut motion);
+            store(load(simd, point).where_else(which, before), point);
+            let (a, b) = ((motion.v_a, motion.w_a), (motion.v_b, motion.w_b));
+            let [child, other] = if is_a { [a, b] } else { [b, a] };
+            self.lanes[at].take_motion_in(which, child);
+            if let Some(parent) = parent {
+                self.lanes[parent].take_motion_in(which, other);
+            }
+        }
+    }
+
     /// Eliminates the bodies, from the leaves to the root.
     #[inline(always)]
-    fn eliminate(&mut self, flags: u32, states: impl RowTable<Item = BodyState>) {
+    fn eliminate(&mut self, params: &Params, flags: u32, states: impl RowTable<Item = BodyState>) {
         let simd = self.simd;
         let zero = f32x8::splat(simd, 0.0);
         for at in self.block.bodies() {
@@ -191,7 +245,10 @@ impl<S: Simd> TreeSweep<'_, S> {
             let (arm_a, arm_b) = if is_a { (child, parent) } else { (parent, child) };
             let mut wanted = motion.between(arm_a, arm_b);
             if flags & USE_BIAS != 0 {
-                wanted += row.between.on(simd) * point.softness[0].on(simd);
+                let a = motion.w_a * motion.w_a * arm_a.length();
+                let b = motion.w_b * motion.w_b * arm_b.length();
+                let most = (a + b) * params.h + TREE_PULL * params.push_speed;
+                wanted += shortened(row.between.on(simd) * point.softness[0].on(simd), most);
             }
             let arm = child - row.at.on(simd);
             let one = f32x8::splat(simd, 1.0);
@@ -214,9 +271,9 @@ impl<S: Simd> TreeSweep<'_, S> {
         }
     }
 
-    /// Gives each hinge its impulse and each body its velocity, from the root to the leaves.
+    /// Gives each hinge its impulse and each body its velocity, from the root to the leaves, but not in some lanes.
     #[inline(always)]
-    fn distribute(&mut self, impulses: impl RowTable<Item = VecLanes>) {
+    fn distribute(&mut self, impulses: impl RowTable<Item = VecLanes>, except: mask32x8<S>) {
         let simd = self.simd;
         let zero = f32x8::splat(simd, 0.0);
         for at in self.block.bodies().rev() {
@@ -233,7 +290,8 @@ impl<S: Simd> TreeSweep<'_, S> {
                 row.push_at(impulse, row.child.on(simd));
                 let kept = inv_rotate(row.axis.on(simd), impulse * side(simd, is_a));
                 let own = impulses.row(first + rows.len() - 1);
-                store(load(simd, own) + kept, own);
+                let old = load(simd, own);
+                store(old.where_else(except, old + kept), own);
             }
             let row = &mut self.lanes[at];
             let push = row.answer(row.push(simd));
@@ -241,7 +299,8 @@ impl<S: Simd> TreeSweep<'_, S> {
             let rests = push[0].simd_eq(zero) & push[1].simd_eq(zero) & push[2].simd_eq(zero);
             let (velocity, spin) = (row.velocity.on(simd), row.spin.on(simd));
             let moved = velocity + row.velocity_at(push, Vec2x8::zero(simd));
-            row.take_motion(velocity.where_else(rests, moved), rests.select(spin, spin + push[2]));
+            let keeps = rests | except;
+            row.take_motion(velocity.where_else(keeps, moved), keeps.select(spin, spin + push[2]));
         }
     }
 }
@@ -258,6 +317,14 @@ impl TreeLanes {
     fn take_motion<S: Simd>(&mut self, velocity: Vec2x8<S>, spin: f32x8<S>) {
         self.velocity.put(velocity);
         self.spin.put(spin);
+    }
+
+    /// Replaces the velocities of the bodies in some lanes.
+    #[inline(always)]
+    fn take_motion_in<S: Simd>(&mut self, which: mask32x8<S>, (velocity, spin): (Vec2x8<S>, f32x8<S>)) {
+        let simd = spin.simd;
+        let velocity = velocity.where_else(which, self.velocity.on(simd));
+        self.take_motion(velocity, which.select(spin, self.spin.on(simd)));
     }
 
     /// Empties what the children add.
