@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     let ball = scene.add(Body::dynamic(0.0, 0.5).velocity(3.0, 0.0).shape(Shape::circle(0.5)));
     for coin in 1..=5_u8 {
-        // Sensors detect dynamic bodies. There is no event if neither body is dynamic.
+        // Sensors notice bodies of all types, also those that stand.
         scene.add(Body::fixed(2.0 * f32::from(coin), 0.5).shape(Shape::circle(0.2).sensor()));
     }
 
