@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -144,6 +145,44 @@ def test_forces_act_until_they_are_changed() -> None:
     assert worlds.forces[0, 5].tolist() == [7, 0]
     worlds.step()
     assert worlds.velocities[0, 5, 0] > 0 and worlds.velocities[0, 5, 1] == 0
+
+
+def test_old_arrays_of_forces_are_read_only() -> None:
+    """If rows are added there is another array, and a write to the old one would be lost."""
+
+    def grow(worlds: ds.Batch, call: str) -> None:
+        if call == "add_body":
+            worlds.add_body(0, ds.Body.dynamic(0, 9).circle(0.5))
+            return
+        larger = free()
+        larger.add(ds.Body.dynamic(0, 9).circle(0.5))
+        if call == "replace":
+            worlds.replace(0, larger)
+        else:
+            worlds.vary([True, False], larger)
+
+    for call in ("add_body", "replace", "vary"):
+        worlds = batch(2, free())
+        forces, torques = worlds.forces, worlds.torques
+        worlds.forces[1, 1] = (1, 0)
+        worlds.step()
+        assert worlds.forces is forces and forces.flags.writeable, "control: as long as the rows are the same"
+        grow(worlds, call)
+        assert worlds.forces is not forces and worlds.forces.shape == (2, 6, 2) and worlds.forces[1, 1].tolist() == [1, 0]
+        for old in (forces, torques):
+            with pytest.raises(ValueError, match="read-only"):
+                old[0, 0] = 1
+        worlds.forces[1, 2] = (0, 5)
+        worlds.step()
+        assert worlds.velocities[1, 2, 1] > 0
+    # An emitter adds rows in a step.
+    scene = free()
+    drop = {"position": [30, 0], "shapes": [{"circle": {"radius": 0.1}}]}
+    scene.more["emitters"] = [{"bodies": [drop], "every": 6, "count": 2}]
+    emitting = ds.Batch([scene], backend="cpu", threads=1)
+    forces = emitting.forces
+    emitting.step(20)
+    assert emitting.forces.shape[1] > forces.shape[1] and not forces.flags.writeable and emitting.forces.flags.writeable
 
 
 def test_forces_of_scenes_are_there_at_first() -> None:
@@ -294,9 +333,28 @@ def test_errors_name_the_argument(call: object, message: str) -> None:
         call(batch())
 
 
+def test_ids_of_later_bodies_come_again_after_a_reset() -> None:
+    worlds = batch(2, falling())
+    start = worlds.save(0)
+    ball = worlds.add_body(0, ds.Body.dynamic(3, 5).circle(0.5))
+    # A state from before it was added fits only after a reset.
+    with pytest.raises(ds.SnapshotError, match="data: .*another world|does not belong"):
+        worlds.load(0, start)
+    calls: list[Callable[[], object]] = [worlds.reset, lambda: worlds.replace(0, falling())]
+    for back in calls:
+        back()
+        assert worlds.add_body(0, ds.Body.dynamic(3, 5).circle(0.5)) == ball == ds.BodyId(2)
+    worlds.reset()
+    worlds.load(0, start)
+    assert worlds.steps.tolist() == [0, 0]
+
+
 def test_worlds_have_indices() -> None:
-    with pytest.raises(IndexError, match="world: is 6; expected an index below 6"):
-        batch().save(6)
+    worlds = batch()
+    assert worlds.save(-1) == worlds.save(5)
+    for index in (6, -7):
+        with pytest.raises(ds.ArgumentError, match=f"world: is {index}; expected a whole number from -6 to 5"):
+            worlds.save(index)
 
 
 def test_tensors_share_memory() -> None:

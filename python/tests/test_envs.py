@@ -132,6 +132,128 @@ def test_wrong_arguments_are_refused() -> None:
         envs.reset(options={"reset_mask": np.array([1, 0])})
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_options_of_a_reset_are_refused(name: str) -> None:
+    known = {"CartPole-v1": '"reset_mask" or "low" or "high"', "Pendulum-v1": '"reset_mask" or "x_init" or "y_init"'}
+    envs, env = many(name, 2), one(name)
+    first = envs.reset(seed=1)[0].copy()
+    state = envs.state()
+    for target, options in ((envs, {"reset_masks": np.array([True, False])}), (env, {"randomize": True})):
+        (key,) = options
+        expected = re.escape(known.get(name, '"reset_mask"'))
+        with pytest.raises(drystone.ArgumentError, match=rf"options\['{key}'\]: is no option of reset; expected {expected}$"):
+            target.reset(seed=2, options=options)
+    with pytest.raises(drystone.ArgumentError, match="options: is list; expected a dict"):
+        envs.reset(options=["reset_mask"])
+    assert envs.state() == state, "nothing has happened"
+    assert np.array_equal(envs.reset(seed=1, options={})[0], first)
+
+
+@pytest.mark.parametrize(
+    ("seed", "message"),
+    [
+        (1.5, "seed: is 1.5; expected a whole number of at least 0"),
+        ("one", "seed: is 'one'"),
+        (True, "seed: is True"),
+        (-1, "seed: is -1"),
+        (2**64, "seed: is 18446744073709551616; expected a whole number from 0 to"),
+        ([1.5, 2], r"seed\[0\]: is 1.5"),
+        ([3, -1], r"seed\[1\]: is -1"),
+        ([None, 2**64], r"seed\[1\]: is 18446744073709551616; expected a whole number from 0 to 18446744073709551615"),
+        (np.array([1.0, 2.0]), r"seed\[0\]: is "),
+        ([1, 2, 3], "seed: has length 3; expected a seed, or one for each of 2 worlds"),
+    ],
+)
+def test_wrong_seeds_are_refused(seed: Any, message: str) -> None:
+    envs, env = many("CartPole-v1", 2), one("CartPole-v1")
+    envs.reset(seed=1)
+    state = envs.state()
+    with pytest.raises(drystone.ArgumentError, match=message):
+        envs.reset(seed=seed)
+    assert envs.state() == state
+    with pytest.raises(drystone.ArgumentError, match="seed: is "):
+        env.reset(seed=seed)
+
+
+def test_seeds_have_64_bits() -> None:
+    last = 2**64 - 1
+    envs = many("CartPole-v1", 2)
+    seen = envs.reset(seed=last - 1)[0].copy()
+    assert np.array_equal(one("CartPole-v1").reset(seed=last)[0], seen[1]) and not np.array_equal(seen[0], seen[1])
+    with pytest.raises(drystone.ArgumentError, match="seed: is"):
+        envs.reset(seed=last)
+    for seeds in ([last - 1, last], np.array([last - 1, last], dtype=np.uint64), (last - 1, np.uint64(last))):
+        assert np.array_equal(envs.reset(seed=seeds)[0], seen)
+    assert np.array_equal(one("CartPole-v1").reset(seed=np.int64(3))[0], one("CartPole-v1").reset(seed=3)[0])
+
+
+# ── options of a reset, as the originals'
+
+
+def test_carts_begin_within_bounds() -> None:
+    options = {"low": 0.1, "high": 0.15}
+    theirs = np.array([original("CartPole-v1").reset(seed=seed, options=options)[0] for seed in range(50)])
+    envs = many("CartPole-v1", 200, autoreset_mode="SameStep")
+    ours = envs.reset(seed=0, options=options)[0].copy()
+    for seen in (theirs, ours):
+        assert (seen >= 0.0999).all() and (seen <= 0.1501).all()
+    assert ours.mean(axis=0) == pytest.approx(theirs.mean(axis=0), abs=0.01) and ours.std() == pytest.approx(theirs.std(), abs=0.003)
+    # One bound alone leaves the other, numbers of NumPy are taken, and one world does as many.
+    assert ((envs.reset(seed=0, options={"low": np.float32(0.04)})[0] - 0.045).__abs__() <= 0.0051).all()
+    assert np.array_equal(one("CartPole-v1").reset(seed=7, options=options)[0], ours[7])
+    # They hold for the episodes that begin by themselves, as in the original's vector environment, until the next reset.
+    envs.reset(seed=0, options=options)
+    for _ in range(30):
+        seen, _, ended, _, _ = envs.step(np.ones(200, dtype=np.int64))
+        assert (seen[ended] >= 0.0999).all() and (seen[ended] <= 0.1501).all()
+        if ended.all():
+            break
+    assert (np.abs(envs.reset(seed=0)[0]) <= 0.05).all()
+    # A mask limits them to its worlds.
+    mask = np.arange(200) < 5
+    seen = envs.reset(options={**options, "reset_mask": mask})[0]
+    assert (seen[mask] >= 0.0999).all() and (np.abs(seen[~mask]) <= 0.05).all()
+    assert np.array_equal(one("CartPole-v1").reset(seed=7, options={"low": 0.1, "high": 0.1})[0], np.full(4, 0.1, np.float32))
+
+
+def test_pendulums_begin_within_bounds() -> None:
+    options = {"x_init": 0.5, "y_init": 4.0}
+    theirs = np.array([original("Pendulum-v1").reset(seed=seed, options=options)[0] for seed in range(200)])
+    envs = many("Pendulum-v1", 1000)
+    ours = envs.reset(seed=0, options=options)[0].copy()
+    for seen in (theirs, ours):
+        assert np.abs(np.arctan2(seen[:, 1], seen[:, 0])).max() == pytest.approx(0.5, abs=0.02)
+        assert seen[:, 2].max() == pytest.approx(4, abs=0.15) and seen[:, 2].min() == pytest.approx(-4, abs=0.15)
+    assert np.array_equal(one("Pendulum-v1").reset(seed=7, options=options)[0], ours[7])
+    alone = envs.reset(seed=0, options={"x_init": 0})[0]
+    assert (alone[:, 0] == 1).all() and 0.9 < alone[:, 2].max() <= 1
+    assert envs.reset(seed=0)[0][:, 0].min() < -0.99
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("CartPole-v1", {"low": "far"}, r"options\['low'\]: is 'far'; expected a number"),
+        ("CartPole-v1", {"high": math.nan}, r"options\['high'\]: is nan; expected a finite number"),
+        ("CartPole-v1", {"low": 1.0}, r"options\['low'\]: is 1.0; expected a number of at most 0.05, which is options\['high'\]"),
+        ("Pendulum-v1", {"x_init": -1}, r"options\['x_init'\]: is -1.0; expected a number of at least 0"),
+        ("Pendulum-v1", {"y_init": None}, r"options\['y_init'\]: is None; expected a number"),
+    ],
+)
+def test_wrong_bounds_are_refused(name: str, options: dict[str, Any], message: str) -> None:
+    envs, theirs = many(name, 2), original(name)
+    envs.reset(seed=1)
+    state = envs.state()
+    for target in (envs, one(name)):
+        with pytest.raises(drystone.ArgumentError, match=message):
+            target.reset(seed=2, options=options)
+    assert envs.state() == state
+    if "high" not in options:
+        # The original takes NaN.
+        with pytest.raises(ValueError):
+            theirs.reset(seed=2, options=options)
+
+
 # ── seeds and resets
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,12 +155,59 @@ def test_pictures_of_worlds() -> None:
         (lambda worlds: worlds.vary([True] * 4, swing(), angles=np.zeros((3, 3))), r"angles: has shape \(3, 3\)"),
         (lambda worlds: worlds.vary([True] * 4, swing(), angles=["a"]), "angles: has dtype"),
         (lambda worlds: worlds.picture(0, view=(1, 0, 0, 1)), r"view: is \[1.0, 0.0, 0.0, 1.0\]"),
+        (lambda worlds: worlds.picture(0, view=(0, 0, 1)), r"view: is \(0, 0, 1\); expected left, bottom, right and top"),
+        (lambda worlds: worlds.picture(0, view=1), "view: is 1; expected left, bottom, right and top"),
+        (lambda worlds: worlds.drive([[1], [1, 2], [1], [1]], np.zeros((4, 1))), "speeds: is no array"),
+        (lambda worlds: worlds.load(1.5, b""), "world: is 1.5; expected an index"),
         (lambda worlds: worlds.query([[0, 0, 1, 1]], mask=-1), "mask: is -1"),
     ],
 )
 def test_errors_name_the_argument(call: Callable[[ds.Batch], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(batch())
+
+
+def test_half_of_a_value_is_refused() -> None:
+    """NaN leaves a pair as it is, and in `place` a position with its angle; a part alone would be lost without a word."""
+    nan = np.nan
+    rows: list[tuple[dict[str, list[Any]], str]] = [
+        ({"velocities": [3, nan]}, r"velocities\[1, 2\]: has \(3, nan\); expected two numbers, or NaN for both"),
+        ({"velocities": [nan, 3]}, r"velocities\[1, 2\]: has \(nan, 3\)"),
+        ({"positions": [5, nan], "angles": [1]}, r"positions\[1, 2\]: has \(5, nan\)"),
+        ({"positions": [5, 5], "angles": [nan]}, r"angles\[1, 2\]: is missing \(nan\); expected position and angle of a body together"),
+        ({"positions": [nan, nan], "angles": [1]}, r"positions\[1, 2\]: is missing \(nan\)"),
+    ]
+    for given, message in rows:
+        worlds = batch()
+        before = worlds.hashes().tolist()
+        arrays = {}
+        for name, values in given.items():
+            arrays[name] = some(4, 3, 2) if len(values) == 2 else some(4, 3)
+            arrays[name][1, 2] = values if len(values) == 2 else values[0]
+        # A body before it is whole, and yet nothing happens.
+        if "positions" in arrays:
+            arrays["positions"][0, 1], arrays["angles"][0, 1] = (7, 7), 0
+        with pytest.raises(ds.ArgumentError, match=message):
+            worlds.place(**arrays)
+        still = batch()
+        worlds.step()
+        still.step()
+        assert worlds.hashes().tolist() == still.hashes().tolist() != before
+    for name, values, message in (
+        ("positions", [5, nan], r"positions\[0, 2\]: has \(5, nan\)"),
+        ("velocities", [nan, 5], r"velocities\[0, 2\]: has \(nan, 5\)"),
+    ):
+        array = some(1, 3, 2)
+        array[0, 2] = values
+        with pytest.raises(ds.ArgumentError, match=message):
+            batch().vary([True, False, False, False], swing(), **{name: array})
+    segments = some(1, 2, 4)
+    segments[0, 1, :3] = (0, 0, 5)
+    with pytest.raises(ds.ArgumentError, match=r"segments\[0, 1\]: has \(5, nan\)"):
+        batch().vary([True, False, False, False], swing(), segments=segments)
+    # Control: one end alone is a pair, and so is the angle of a variant.
+    segments[0, 1] = (nan, nan, 5, 1)
+    batch().vary([True, False, False, False], swing(), segments=segments, angles=np.full((1, 3), 0.1))
 
 
 def test_touching_needs_events() -> None:

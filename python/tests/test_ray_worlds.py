@@ -91,6 +91,12 @@ def test_actors_play_as_one_environment(nodes: Any) -> None:
         # Control: another seed is another play.
         many.reset(seed=6)
         assert not same(played(many, actions), expected)
+        if name == "CartPole-v1":
+            # Options hold for the episodes that begin later too.
+            bounds = {"low": 0.1, "high": 0.12}
+            first, again = alone.reset(seed=5, options=bounds)[0], many.reset(seed=5, options=bounds)[0]
+            assert first.tobytes() == again.tobytes() and (first > 0.09).all()
+            assert same(played(many, actions), played(alone, actions)) and many.state() == alone.state()
         many.close()
 
 
@@ -272,8 +278,18 @@ def test_wrong_arguments_are_refused_before_actors_start(nodes: Any) -> None:
         envs.step([0, 1, 0, 2])
     with pytest.raises(ValueError, match=r"reset_mask'\]: is int64"):
         envs.reset(options={"reset_mask": np.array([1, 0, 0, 0])})
-    with pytest.raises(ValueError, match="seed: has length 2"):
-        envs.reset(seed=[1, 2])
+    before = envs.state()
+    calls: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"seed": [1, 2]}, "seed: has length 2"),
+        ({"seed": 1.5}, "seed: is 1.5"),
+        ({"seed": [1, 2, -3, 4]}, r"seed\[2\]: is -3"),
+        ({"options": {"reset_masks": None}}, r"options\['reset_masks'\]: is no option of reset"),
+        ({"options": {"low": 1}}, r"options\['low'\]: is 1.0; expected a number of at most 0.05"),
+    )
+    for call, message in calls:
+        with pytest.raises(ds.ArgumentError, match=message):
+            envs.reset(**call)
+    assert envs.state() == before
     while not envs._ended.any():
         envs.step([1, 0, 1, 0])
     with pytest.raises(gymnasium.error.ResetNeeded, match="the episodes of worlds"):

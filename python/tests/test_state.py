@@ -95,7 +95,7 @@ def test_each_array_is_kept_or_scratch(name: str) -> None:
     envs = made(name, 37)
     envs.reset(seed=1)
     of_worlds = {key for key, value in vars(envs).items() if isinstance(value, np.ndarray) and value.shape[:1] == (37,)}
-    assert of_worlds == {"_elapsed", "_ended", *type(envs)._kept} | (of_worlds & SCRATCH)
+    assert of_worlds == {"_elapsed", "_ended", "_starts", *type(envs)._kept} | (of_worlds & SCRATCH)
 
 
 def test_what_is_not_kept_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +127,25 @@ def test_states_are_cut_and_joined() -> None:
         walkers = made("BipedalWalker-v3", 1)
         walkers.reset(seed=1)
         VectorState.join([state, walkers.state()])
+
+
+def test_a_state_keeps_the_options_of_the_reset() -> None:
+    """Episodes that begin later begin within the same bounds."""
+
+    class Own(CartPoleVector):
+        """Environment that names its arrays without those of the base."""
+
+        _kept = ()
+
+    for envs in (made("CartPole-v1", 4, autoreset_mode="SameStep"), Own(4, autoreset_mode="SameStep")):
+        envs.reset(seed=3, options={"low": 0.1, "high": 0.12})
+        state = VectorState.from_bytes(envs.state().to_bytes())
+        actions = sampled(envs, 40)
+        expected = played(envs, actions)
+        envs.reset(seed=4)
+        assert not same(played(envs, actions), expected)
+        envs.set_state(state)
+        assert same(played(envs, actions), expected)
 
 
 def test_states_of_others_are_refused() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import json
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -123,6 +127,174 @@ def test_commands_of_bodies() -> None:
     assert bodies[8].position == pytest.approx((1, 10), abs=1e-5)
     with pytest.raises(AttributeError, match="impulse: can only be set"):
         bodies[0].impulse
+
+
+def test_parts_of_a_pose_can_be_set_one_by_one() -> None:
+    position, angle = ("position", (5, 9)), ("angle", 0.7)
+    ways: list[tuple[list[tuple[str, Any]], tuple[float, ...]]] = [
+        ([position, angle], (5, 9, 0.7)),
+        ([angle, position], (5, 9, 0.7)),
+        ([("position", (1, 1)), angle, position], (5, 9, 0.7)),
+        ([("teleport", ((5, 9), 0.1)), angle], (5, 9, 0.7)),
+        ([("teleport", ((1, 1), 0.7)), position], (5, 9, 0.7)),
+        # Control: one part alone leaves the other, and parts of earlier steps count no more.
+        ([angle], (0, 20, 0.7)),
+        ([position], (5, 9, 0.25)),
+        ([("teleport", ((5, 9), 1.0)), ("step", 1), ("position", (0, 21)), ("step", 1), angle], (0, 21, 0.7)),
+    ]
+    for sets, expected in ways:
+        scene = ds.Scene(gravity=(0, 0))
+        scene.add(ds.Body.dynamic(0, 20).angle(0.25).half_box(0.5, 0.5))
+        made = world(scene)
+        for name, value in sets:
+            body = made.body(0)
+            before = (*body.position, body.angle)
+            if name == "step":
+                made.step()
+            elif name == "teleport":
+                body.teleport(*value)
+            else:
+                setattr(body, name, value)
+            assert name == "step" or (*body.position, body.angle) == before, "it is read after the next step"
+        made.step()
+        body = made.body(0)
+        assert (*body.position, body.angle) == pytest.approx(expected, abs=1e-6), sets
+        assert body.velocity == (0, 0) and body.angular_velocity == 0
+    # Velocities are apart, and so are bodies.
+    scene = falling()
+    scene.gravity = (0, 0)
+    made = world(scene)
+    other = made.add_body(ds.Body.dynamic(3, 5).circle(0.5))
+    made.body(1).velocity = (5, 9)
+    made.body(1).angular_velocity = 0.7
+    made.body(other).angle = 0.5
+    assert made.body(1).velocity == (0, 0)
+    made.step()
+    assert made.body(1).velocity == pytest.approx((5, 9)) and made.body(1).angular_velocity == pytest.approx(0.7)
+    assert made.body(other).position == pytest.approx((3, 5)) and made.body(other).angle == pytest.approx(0.5)
+
+
+def test_a_pose_that_was_dropped_counts_no_more() -> None:
+    made = world(falling())
+    body, start, data = made.body(1), made.snapshot(), made.save()
+    for back in (made.reset, lambda: made.restore(start), lambda: made.restore(data)):
+        body.position = (5, 9)
+        back()
+        body.angle = 0.7
+        made.step()
+        assert body.position == pytest.approx((0, 20), abs=0.01) and body.angle == pytest.approx(0.7)
+        back()
+    # So does one that was refused.
+    with pytest.raises(ValueError, match="position: is 1000000000"):
+        body.position = (1e9, 0)
+    body.angle = 0.7
+    made.step()
+    assert body.position == pytest.approx((0, 20), abs=0.01)
+
+
+def test_properties_say_when_they_are_seen() -> None:
+    for name in ("position", "angle", "velocity", "angular_velocity", "teleport"):
+        assert re.search(r"(until that|after the next)\s+step", inspect.getdoc(getattr(ds.BodyHandle, name)) or ""), name
+    made = world(falling())
+    made.body(1).user_data = 7
+    made.gravity = (1, -9)
+    made.body(1).set(mass=3)
+    assert (made.body(1).user_data, made.gravity, made.body(1).mass) == (7, (1, -9), 3)
+
+
+def test_positions_are_set_in_doubles() -> None:
+    scene = ds.Scene(gravity=(0, 0))
+    scene.add(ds.Body.dynamic().circle(0.5))
+    scene.add(ds.Body.kinematic(1e6, 10).half_box(1, 1))
+    made = world(scene)
+    ball, lift = made.body(0), made.body(1)
+    place = (1e7 + 0.25, 100.1)
+    ball.position = place
+    lift.target((1e6 + 0.01, 10), 0.0)
+    made.step()
+    # A micrometre, as for all positions; as float32 it is a metre there.
+    assert ball.position == pytest.approx(place, rel=0, abs=1e-6) and float(np.float32(place[0])) != place[0]
+    assert lift.position[0] - 1e6 == pytest.approx(0.01, abs=1e-4)
+    ball.teleport((-1e7 + 0.25, 3), 0.5)
+    made.step()
+    assert ball.position == pytest.approx((-1e7 + 0.25, 3), rel=0, abs=1e-6)
+    ball.position = ball.position
+    before = ball.position
+    made.step()
+    assert ball.position == before, "its own position moves nothing"
+    for value, message in (((0, np.nan), r"position\[1\]: is nan"), ((1, 2, 3), r"position: has shape \(3,\)"), ("ab", "position: has dtype")):
+        with pytest.raises(ds.ArgumentError, match=message):
+            ball.position = value  # type: ignore[assignment]
+
+
+def test_ids_of_later_bodies_come_again_after_a_reset() -> None:
+    made = world(falling())
+    start, data = made.snapshot(), made.save()
+    ball = made.add_body(ds.Body.dynamic(3, 5).circle(0.5))
+    for back in (made.reset, lambda: made.restore(start), lambda: made.restore(data)):
+        back()
+        with pytest.raises(ds.MissingError):
+            made.body(ball)
+        assert made.add_body(ds.Body.dynamic(9, 9).circle(0.5)) == ball and made.body(ball).position == (9, 9)
+    # Control: as the world runs on, another id is given.
+    made.step()
+    made.remove_body(ball)
+    made.step()
+    assert made.add_body(ds.Body.dynamic(9, 9).circle(0.5)) == BodyId(2, 1)
+    for thing in (BodyId, ds.JointId, ds.World.reset, ds.World.restore, ds.Batch.reset, ds.Batch.load):
+        assert "given" in (inspect.getdoc(thing) or ""), "the docs say so"
+
+
+def test_a_row_leads_to_the_body_that_has_it_now() -> None:
+    scene = falling()
+    scene.add(ds.Body.dynamic(5, 0.5).circle(0.5))
+    made = world(scene)
+    made.remove_body("ball")
+    made.step()
+    with pytest.raises(ds.MissingError, match="there is no body in row 1"):
+        made.id_of(1)
+    ball = made.add_body(ds.Body.dynamic(0, 0.5).circle(0.5))
+    made.step(60)
+    assert ball == BodyId(1, 1) and [made.id_of(row) for row in range(3)] == made.ids
+    hit = made.query([[0, 9, 0, -9]]).body[0]
+    assert made.body(made.id_of(hit)).position == made.body(ball).position
+    chains = made.force_chains(least=0.0)
+    assert chains.bodies.tolist() == [[0, 1], [0, 2]]
+    # The ends are centres of bodies with a mass, and points of contact of others.
+    assert chains.ends[0, 1] == pytest.approx(made.body(ball).center, abs=1e-6) and chains.ends[0, 0, 1] == pytest.approx(0, abs=0.01)
+    # An index means the body of the scene, and the message says which body has its row.
+    calls: list[Callable[[], object]] = [lambda: made.body(1), lambda: made.set([1], friction=1.0), lambda: made.remove_body(hit)]
+    for call in calls:
+        with pytest.raises(ds.MissingError, match=r"there is no body 1: it was removed, and its row holds the body 1\.1 now; world\.id_of\(1\)"):
+            call()
+    for row in (-1, 3):
+        with pytest.raises(ds.MissingError, match=f"there is no body in row {row}"):
+            made.id_of(row)
+    made.remove_body(ball)
+    assert isinstance(made.force_chains(), ds.ForceChains)
+
+
+def test_worlds_are_not_copied() -> None:
+    for made, hint in ((world(falling()), r"World\.load\(world\.save\(\)\)"), (ds.Batch([falling()], backend="cpu"), r"save\(world\)")):
+        calls: list[Callable[[Any], object]] = [copy.copy, copy.deepcopy, pickle.dumps]
+        for call in calls:
+            with pytest.raises(TypeError, match=f"cannot be copied or pickled; .*{hint}"):
+                call(made)
+
+
+def test_ids_out_of_range_are_refused() -> None:
+    made, worlds = world(falling()), ds.Batch([falling()], backend="cpu")
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: made.body(BodyId(-1)), r"body\.index: is -1; expected a whole number from 0 to 4294967295"),
+        (lambda: made.body(BodyId(2**32)), r"body\.index: is 4294967296"),
+        (lambda: made.remove_bodies([BodyId(1, -1)]), r"body\.generation: is -1"),
+        (lambda: made.joint(ds.JointId(-1)), r"joint\.index: is -1"),
+        (lambda: worlds.set(0, BodyId(-1), friction=1.0), r"body\.index: is -1"),
+        (lambda: worlds.remove_body(0, BodyId(-1)), r"body\.index: is -1"),
+    ]
+    for call, message in calls:
+        with pytest.raises(ds.ArgumentError, match=message):
+            call()
 
 
 def test_joints() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,12 @@ class Batch:
 
     **Arrays.** `positions`, `angles`, `velocities`, `angular_velocities` and `awake` are one array each, read-only, with
     an axis of worlds and an axis of bodies, and their content follows the worlds as that of `drystone.World` does. Rows
-    beyond the bodies of a world (`body_counts`) are NaN, and not awake. `forces` and `torques` are arrays to write to.
+    beyond the bodies of a world (`body_counts`) are NaN, and not awake. `forces` and `torques` are arrays to write to. If
+    the number of rows grows (bodies are added, or made by emitters; a larger scene), there are other arrays: the old ones
+    no longer follow the worlds, and those of `forces` and `torques` become read-only, so that a write to them raises.
+
+    **Copies.** `save` and `load` move the state of worlds to a batch of the same scenes. `copy` and `pickle` raise
+    TypeError.
 
     On a GPU `step` reads the state back once, if an array has been asked for at all. `step_async` does not wait.
     """
@@ -62,6 +67,14 @@ class Batch:
         if not natives:
             raise ArgumentError("scenes", "has length 0", "a scene for each world")
         self._native = _drystone.Batch(natives, _backend(backend), count)
+        self._handed: dict[str, NDArray[np.float32]] = {}
+        """Arrays of forces and torques that the caller may have."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a drystone.Batch cannot be copied or pickled; save(world) returns the state of a world, for load(world, data) "
+            "of a batch of the same scenes"
+        )
 
     def __len__(self) -> int:
         """Returns the number of worlds."""
@@ -75,11 +88,17 @@ class Batch:
         Raises ArgumentError for a force or a torque that is not finite or that a body does not take; StepError;
         DeviceError; KeyboardInterrupt between two steps.
         """
-        self._native.step(arguments.whole("steps", steps))
+        try:
+            self._native.step(arguments.whole("steps", steps))
+        finally:
+            self._retire_arrays()
 
     def step_some(self, mask: ArrayLike) -> None:
         """Advances the worlds whose flag is true by one step: bool (worlds,)."""
-        self._native.step_some(self._which(mask))
+        try:
+            self._native.step_some(self._which(mask))
+        finally:
+            self._retire_arrays()
 
     def step_async(self, steps: int = 1) -> None:
         """Begins to advance all worlds and returns at once. The arrays keep their values until `wait`.
@@ -90,7 +109,10 @@ class Batch:
 
     def wait(self) -> None:
         """Waits for the end of `step_async`, and refreshes the arrays. Ctrl-C ends it after the step under way."""
-        self._native.wait()
+        try:
+            self._native.wait()
+        finally:
+            self._retire_arrays()
 
     @property
     def pending(self) -> bool:
@@ -105,9 +127,11 @@ class Batch:
     def reset(self, mask: ArrayLike | None = None) -> None:
         """Puts the worlds whose flag is true, or all, back to their start, to the bits of new ones: bool (worlds,).
 
-        Their forces and torques are those of their scenes again.
+        Their forces and torques are those of their scenes again. Bodies that were added are gone, and their ids may be
+        given again: drop them.
         """
         self._native.reset(self._which(np.ones(len(self), dtype=np.bool_) if mask is None else mask))
+        self._retire_arrays()
 
     # ── state
 
@@ -147,8 +171,12 @@ class Batch:
 
         What is written acts from the next step on, in every step, until it is changed. The values at first are those of
         the scenes. Only dynamic bodies take forces.
+
+        If the number of rows grows, by `add_body` or otherwise, there is another array with the same values, and the old one
+        becomes read-only. Views of the old one, and tensors that share its memory, can still be written to, without
+        effect: take `batch.forces` again after `add_body`, `replace` and `vary`.
         """
-        return self._native.loads("forces")
+        return self._loads("forces")
 
     @forces.setter
     def forces(self, value: ArrayLike) -> None:
@@ -157,7 +185,7 @@ class Batch:
     @property
     def torques(self) -> NDArray[np.float32]:
         """Constant torques, N·m: float32 (worlds, bodies), to write to, as `forces`."""
-        return self._native.loads("torques")
+        return self._loads("torques")
 
     @torques.setter
     def torques(self, value: ArrayLike) -> None:
@@ -216,7 +244,8 @@ class Batch:
     ) -> None:
         """Replaces the worlds whose flag is true by variants of a scene, at their start: bool (worlds,).
 
-        Each array has a row for each flag that is true, in order; NaN and arrays left out leave what the scene has.
+        Each array has a row for each flag that is true, in order; NaN and arrays left out leave what the scene has. Both
+        numbers of a pair are NaN, or none: half a pair raises ArgumentError.
 
         - `positions`, `velocities`: float32 (flagged, bodies, 2), m and m/s; `angles`, `angular_velocities`: float32
           (flagged, bodies), rad and rad/s.
@@ -226,17 +255,18 @@ class Batch:
         """
         which, native = self._which(mask), native_scene(scene)
         count, bodies = len(which), native.body_count
-        given = None if segments is None else np.asarray(segments)
+        given = None if segments is None else arguments.array_of("segments", segments, "(flagged, segments, 4)")
         shape = (count, given.shape[1] if given is not None and given.ndim == 3 else 0, 4)
         self._native.vary(
             which,
             native,
-            arguments.partial("positions", positions, (count, bodies, 2)),
+            arguments.partial_pairs("positions", positions, (count, bodies, 2)),
             arguments.partial("angles", angles, (count, bodies)),
-            arguments.partial("velocities", velocities, (count, bodies, 2)),
+            arguments.partial_pairs("velocities", velocities, (count, bodies, 2)),
             arguments.partial("angular_velocities", angular_velocities, (count, bodies)),
-            arguments.partial("segments", given, shape),
+            arguments.partial_pairs("segments", given, shape),
         )
+        self._retire_arrays()
 
     def push(self, impulses: ArrayLike | None = None, angular_impulses: ArrayLike | None = None) -> None:
         """Gives bodies impulses at the start of the next step.
@@ -260,13 +290,15 @@ class Batch:
         """Sets the motors of joints from the next step on. The joints have motors in their scenes.
 
         - `speeds`: rad/s, or m/s: float32 (worlds, joints), with joints by their index in the scene.
-        - `strengths`: largest torques, N·m, or forces, N: float32 (worlds, joints). NaN leaves a motor as it is.
+        - `strengths`: largest torques, N·m, or forces, N: float32 (worlds, joints).
+
+        NaN in either array leaves a motor as it is.
         """
-        given = np.asarray(speeds)
+        given = arguments.array_of("speeds", speeds, f"({len(self)}, joints)")
         if given.ndim != 2 or given.shape[0] != len(self):
             raise ArgumentError("speeds", f"has shape {given.shape}", f"shape ({len(self)}, joints)")
         speed = arguments.partial("speeds", given, given.shape)
-        strength = arguments.partial("strengths", np.asarray(strengths), given.shape)
+        strength = arguments.partial("strengths", strengths, given.shape)
         if speed is not None and strength is not None:
             self._native.drive(speed, strength, given.shape[1])
 
@@ -278,20 +310,35 @@ class Batch:
         velocities: ArrayLike | None = None,
         angular_velocities: ArrayLike | None = None,
     ) -> None:
-        """Puts bodies elsewhere at the start of the next step, where the arrays are not NaN.
+        """Gives bodies other poses and velocities at the start of the next step. NaN leaves those of a body as they are.
 
-        - `positions` of origins, m, and `angles`, rad, together: float32 (worlds, bodies, 2) and (worlds, bodies).
-        - `velocities` of centres of mass, m/s, `angular_velocities`, rad/s: float32, in the same shapes.
+        - `positions` of origins, m, and `angles`, rad, together: float32 (worlds, bodies, 2) and (worlds, bodies). Both
+          numbers of a position and the angle of the body are NaN, or none.
+        - `velocities` of centres of mass, m/s: float32 (worlds, bodies, 2). Both numbers are NaN, or none.
+        - `angular_velocities`, rad/s: float32 (worlds, bodies).
+
+        Raises ArgumentError for a pose or a velocity of which a part is missing; then nothing is changed. Positions are
+        rounded to float32, unlike those of `BodyHandle.position`.
         """
         if (positions is None) != (angles is None):
             missing = "positions" if positions is None else "angles"
             raise ArgumentError(missing, "is missing", "positions and angles together")
         bodies = int(self.body_counts.max())
         pairs, singles = (len(self), bodies, 2), (len(self), bodies)
+        places = arguments.partial_pairs("positions", positions, pairs)
+        turns = arguments.partial("angles", angles, singles)
+        if places is not None and turns is not None:
+            unturned = np.isnan(turns)
+            half = unturned != np.isnan(places[::2])
+            if half.any():
+                first = int(np.argmax(half))
+                name = "angles" if unturned[first] else "positions"
+                where = f"{name}[{first // bodies}, {first % bodies}]"
+                raise ArgumentError(where, "is missing (nan)", "position and angle of a body together, or NaN for both")
         self._native.place(
-            arguments.partial("positions", positions, pairs),
-            arguments.partial("angles", angles, singles),
-            arguments.partial("velocities", velocities, pairs),
+            places,
+            turns,
+            arguments.partial_pairs("velocities", velocities, pairs),
             arguments.partial("angular_velocities", angular_velocities, singles),
         )
 
@@ -310,6 +357,8 @@ class Batch:
         """
         width, height = arguments.size("size", size)
         if view is not None:
+            if not isinstance(view, (Sequence, np.ndarray)) or len(view) != 4:
+                raise ArgumentError("view", f"is {view!r}", "left, bottom, right and top, m")
             left, bottom, right, top = (arguments.number(f"view[{place}]", side) for place, side in enumerate(view))
             view = (left, bottom, right, top)
         return self._native.picture(self._index(world), width, height, view, bool(dark))
@@ -325,20 +374,29 @@ class Batch:
 
         - `world`: index of a world, or of several at once, with the bytes of each in `data`.
 
-        Raises SnapshotError (a ValueError) for bytes of another world; then nothing has changed.
+        Ids are those of that state. Ids of bodies that emitters made later are given again: drop them.
+
+        Raises SnapshotError (a ValueError) for bytes of another world, also for those from before bodies were added or
+        removed, unless the world was reset since; then nothing has changed.
         """
-        worlds: Sequence[int] = [world] if isinstance(world, (int, np.integer)) else world
-        given: Sequence[Any] = [data] if isinstance(world, (int, np.integer)) else data
+        worlds: Iterable[int] = [world] if isinstance(world, (int, np.integer)) else world
+        given: Iterable[Any] = [data] if isinstance(world, (int, np.integer)) else data
+        if not isinstance(worlds, Iterable):
+            raise ArgumentError("world", f"is {world!r}", "an index, or several")
+        if not isinstance(given, Iterable):
+            raise ArgumentError("data", f"is {type(data).__name__}", "the bytes of each world")
         which, states = [self._index(index) for index in worlds], [_bytes(state) for state in given]
         if len(which) != len(states):
             raise ArgumentError("data", f"has {len(states)} states", f"{len(which)}, one for each world")
         if len(set(which)) != len(which):
             raise ArgumentError("world", "names a world twice", "different worlds")
         self._native.load(which, states)
+        self._retire_arrays()
 
     def replace(self, world: int, scene: SceneSource) -> None:
-        """Replaces a world by one of another scene, at its start."""
+        """Replaces a world by one of another scene, at its start. Ids of its bodies are those of that scene."""
         self._native.replace(self._index(world), native_scene(scene))
+        self._retire_arrays()
 
     def set_gravity(self, world: int, gravity: Pair) -> None:
         """Sets gravity of a world, m/s²."""
@@ -384,35 +442,39 @@ class Batch:
         return self._native.apply_wind([int(index) for index in which], each, air(density, drag, lift, mask, wake))
 
     def add_body(self, world: int, body: Body | Mapping[str, Any]) -> BodyId:
-        """Adds a body to a world, which takes part from the next step on, and returns its id."""
+        """Adds a body to a world, which takes part from the next step on, and returns its id.
+
+        If no row is free, all arrays get one more: take `forces` and `torques` again, as the old arrays become read-only.
+        """
         index, text = self._index(world), body_text(body)
         try:
-            return BodyId(*self._native.add_bodies(index, [text])[0])
+            added = self._native.add_bodies(index, [text])
         except SceneError as error:
             raise scene_error(error, "body") from None
+        self._retire_arrays()
+        return BodyId(*added[0])
 
     def set(self, world: int, body: int | BodyId, *, shape: int | None = None, **properties: Any) -> None:
         """Sets properties of a body of a world, as `World.set`."""
-        id = body if isinstance(body, BodyId) else BodyId(arguments.whole("body", body, 0, 2**32 - 1))
+        id = _body_pair(body)
         text = properties_text(shape, properties)
         try:
-            self._native.set(self._index(world), [(id.index, id.generation)], text)
+            self._native.set(self._index(world), [id], text)
         except SceneError as error:
             raise scene_error(error, "properties") from None
 
     def set_shapes(self, world: int, body: int | BodyId, shapes: Body | Sequence[Mapping[str, Any]]) -> None:
         """Replaces the shapes of a body of a world, as `World.set_shapes`."""
-        id = body if isinstance(body, BodyId) else BodyId(arguments.whole("body", body, 0, 2**32 - 1))
+        id = _body_pair(body)
         text = shapes_text(shapes)
         try:
-            self._native.set_shapes(self._index(world), (id.index, id.generation), text)
+            self._native.set_shapes(self._index(world), id, text)
         except SceneError as error:
             raise scene_error(error, "shapes") from None
 
     def remove_body(self, world: int, body: int | BodyId) -> None:
         """Removes a body of a world and its joints, by its index in the scene or its id."""
-        id = body if isinstance(body, BodyId) else BodyId(arguments.whole("body", body, 0, 2**32 - 1))
-        self._native.remove_bodies(self._index(world), [(id.index, id.generation)])
+        self._native.remove_bodies(self._index(world), [_body_pair(body)])
 
     # ── where it runs
 
@@ -435,17 +497,25 @@ class Batch:
         return f"<drystone.Batch: {len(self)} worlds, {self.device}>"
 
     def _index(self, world: int) -> int:
-        index = arguments.whole("world", world, -(2**31), 2**31)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"world: is {index}; expected an index below {len(self)}")
-        return index % len(self)
+        return arguments.whole("world", world, -len(self), len(self) - 1) % len(self)
 
     def _which(self, mask: ArrayLike) -> Sequence[int]:
         which: list[int] = np.flatnonzero(arguments.flags("mask", mask, len(self))).tolist()
         return which
 
+    def _loads(self, name: str) -> NDArray[np.float32]:
+        array = self._handed[name] = self._native.loads(name)
+        return array
+
+    def _retire_arrays(self) -> None:
+        """Makes arrays of forces and torques read-only if others have taken their place, as writes to them are lost."""
+        for name, old in self._handed.items():
+            if self._native.loads(name) is not old:
+                old.flags.writeable = False
+                self._loads(name)
+
     def _assign(self, name: str, value: ArrayLike) -> None:
-        array = self._native.loads(name)
+        array = self._loads(name)
         # `batch.forces[:, 3] += 1` is a change in place, and no assignment of another array.
         if value is array:
             return
@@ -454,3 +524,8 @@ class Batch:
             array[...] = given
         except ValueError:
             raise ArgumentError(name, f"has shape {given.shape}", f"shape {array.shape}") from None
+
+
+def _body_pair(body: int | BodyId) -> tuple[int, int]:
+    """Returns index and generation of a body, which is given by its index in the scene or its id."""
+    return arguments.id_pair("body", body) if isinstance(body, BodyId) else (arguments.whole("body", body, 0, 2**32 - 1), 0)

@@ -1,4 +1,4 @@
-"""Errors of the package. All of them are `Error`."""
+"""Errors of the package, all derived from `Error`. Files that cannot be read or written raise OSError."""
 
 from __future__ import annotations
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class BodyId:
-    """Id of a body. It never means another body that gets the row later.
+    """Id of a body. It is also an index of the arrays: `world.positions[id]`.
 
-    It also is an index of the arrays: `world.positions[id]`.
+    As a world runs on, an id never means another body that gets the row later. Calls that take a world back to an
+    earlier state (`reset`, `restore`, `load`, `replace`, `vary`) take its ids back too: bodies that are added from
+    there on may get ids that were given before. Drop the ids of bodies that were added after that state.
     """
 
     index: int
@@ -30,7 +32,10 @@ class BodyId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class JointId:
-    """Id of a joint. It never means another joint that gets the index later."""
+    """Id of a joint. As a world runs on, it never means another joint that gets the index later.
+
+    After `World.reset` and `World.restore` new joints may get ids that were given before, as bodies do (`BodyId`).
+    """
 
     index: int
     """Index of the joint."""

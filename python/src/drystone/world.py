@@ -15,7 +15,7 @@ from . import _arguments as arguments
 from . import _drystone
 from ._drivers import keep_quiet
 from ._drystone import Snapshot
-from .errors import ArgumentError, MissingError, SceneError
+from .errors import ArgumentError, MissingError, SceneError, StepError
 from .grains import ForceChains, Outlines, force_chains, outlines, record, stresses, write_vtu
 from .movie import Movie
 from .results import AllHits, BodyId, Contacts, Event, Hits, JointId, Moved, contacts_of, hits_of
@@ -45,6 +45,8 @@ class World:
     On a GPU each such call reads the state back once, if an array has been asked for at all; a world whose arrays were never
     asked for is stepped without waiting.
 
+    **Copies.** `World.load(world.save())` is a copy. `copy` and `pickle` raise TypeError.
+
     **Units** are SI, y is up, angles are in radians, counter-clockwise.
 
     **Threads and Ctrl-C.** Other Python threads run while a world steps. Ctrl-C raises KeyboardInterrupt after the step
@@ -63,6 +65,7 @@ class World:
         """
         count = None if threads is None else arguments.whole("threads", threads, 1, 256)
         self._native = _drystone.World(native_scene(scene), _backend(backend), count)
+        self._pending = _PendingPoses(self._native)
 
     @classmethod
     def load(cls, data: bytes | str | os.PathLike[str], *, backend: str = "auto", threads: int | None = None) -> Self:
@@ -73,7 +76,11 @@ class World:
         count = None if threads is None else arguments.whole("threads", threads, 1, 256)
         world = cls.__new__(cls)
         world._native = _drystone.World.resume(_bytes(data), _backend(backend), count)
+        world._pending = _PendingPoses(world._native)
         return world
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a drystone.World cannot be copied or pickled; World.load(world.save()) makes a copy")
 
     # ── time
 
@@ -82,7 +89,12 @@ class World:
 
         Raises StepError if a step finds more contacts than are allowed; DeviceError; KeyboardInterrupt between two steps.
         """
-        self._native.step(arguments.whole("steps", steps))
+        try:
+            self._native.step(arguments.whole("steps", steps))
+        except StepError:
+            # The step has executed its commands, but does not count.
+            self._pending.clear()
+            raise
 
     @property
     def steps(self) -> int:
@@ -100,8 +112,13 @@ class World:
         return self.steps * self.dt
 
     def reset(self) -> None:
-        """Puts the world back to its start, to the bits of a new one. Bodies and joints that were added are gone."""
+        """Puts the world back to its start, to the bits of a new one. Bodies and joints that were added are gone.
+
+        Their ids may be given again, to bodies and joints that are added later: drop them. Ids of the scene's bodies and
+        joints stay valid.
+        """
         self._native.reset()
+        self._pending.clear()
 
     # ── state
 
@@ -158,7 +175,8 @@ class World:
         shapes, contacts = outlines(self), self.contacts()
         heavy = np.zeros(len(shapes.centers), dtype=np.bool_)
         for row in np.unique(contacts.bodies).tolist():
-            heavy[row] = self.body(row).mass > 0.0
+            id = self._native.body_id(row)
+            heavy[row] = id is not None and self._native.body(id)[8] > 0.0
         return force_chains(contacts, shapes, heavy, arguments.number("least", least))
 
     def to_vtk(self, path: str | os.PathLike[str]) -> None:
@@ -307,15 +325,29 @@ class World:
     def body(self, which: int | str | BodyId) -> BodyHandle:
         """Returns a body, by its index in the scene, its name, or its id.
 
+        An index means the first body of a row, never a later one that got the row. For rows in hits and contacts, use
+        `id_of`.
+
         Raises MissingError (a KeyError and an IndexError) if there is none or it was removed.
         """
-        handle = BodyHandle(self._native, self._body_id(which))
+        handle = BodyHandle(self._native, self._body_id(which), self._pending)
         handle._read()
         return handle
 
+    def id_of(self, row: int) -> BodyId:
+        """Returns the id of the body that has a row of the arrays now: `world.body(world.id_of(hits.body[0]))`.
+
+        Raises MissingError (a KeyError and an IndexError) if the row has no body.
+        """
+        index = arguments.whole("row", row, -(2**31), 2**32 - 1)
+        found = self._native.body_id(index) if index >= 0 else None
+        if found is None:
+            raise MissingError(f"there is no body in row {index}")
+        return BodyId(*found)
+
     @property
     def ids(self) -> list[BodyId]:
-        """Ids of all bodies, in the order of their rows."""
+        """Ids of all bodies, in the order of their rows. Rows without a body have none; `id_of` returns the id in a row."""
         return [BodyId(*id) for id in self._native.bodies()]
 
     def add_body(self, body: Body | Mapping[str, Any]) -> BodyId:
@@ -395,7 +427,7 @@ class World:
 
     @property
     def gravity(self) -> tuple[float, float]:
-        """Gravity, m/s². Can be set; it wakes all bodies."""
+        """Gravity, m/s². Can be set, which wakes all bodies; reading returns the new value at once."""
         return _two(self._native.gravity)
 
     @gravity.setter
@@ -468,12 +500,16 @@ class World:
     def restore(self, state: Snapshot | bytes) -> None:
         """Goes back to what `snapshot` or `save` returned for a world of the same scene, to the same bits.
 
+        Ids are those of that state. Ids of bodies and joints that were added later may be given again, to others: drop
+        them.
+
         Raises SnapshotError (a ValueError) for a state of another world; then nothing has changed.
         """
         if isinstance(state, Snapshot):
             self._native.restore(state)
         else:
             self._native.load(_bytes(state))
+        self._pending.clear()
 
     def to_scene(self) -> dict[str, Any]:
         """Returns a scene that begins in the present state, as the object of a scene file."""
@@ -536,6 +572,7 @@ class World:
 
     def _body_id(self, which: int | str | BodyId) -> BodyId:
         if isinstance(which, BodyId):
+            arguments.id_pair("body", which)
             return which
         if isinstance(which, str):
             found = self._native.find(which)
@@ -546,10 +583,17 @@ class World:
         if index < 0:
             raise MissingError(f"there is no body {index}")
         # The first body in the row, never a later one: its id is that of the scene.
+        holder = self._native.body_id(index)
+        if holder is not None and holder[1] > 0:
+            raise MissingError(
+                f"there is no body {index}: it was removed, and its row holds the body {BodyId(*holder)} now; "
+                f"world.id_of({index}) returns the id of that one"
+            )
         return BodyId(index)
 
     def _joint_id(self, which: int | str | JointId) -> JointId:
         if isinstance(which, JointId):
+            arguments.id_pair("joint", which)
             return which
         if isinstance(which, str):
             found = self._native.joint_id(0, which)
@@ -561,17 +605,47 @@ class World:
         return JointId(*found)
 
 
+class _PendingPoses:
+    """Poses that bodies were given since the last step. Reading shows them after the next one."""
+
+    __slots__ = ("_native", "_poses", "_steps")
+
+    def __init__(self, native: _drystone.World) -> None:
+        self._native = native
+        self._steps = 0
+        """Number of steps done when the poses were given."""
+        self._poses: dict[BodyId, tuple[tuple[float, float], float]] = {}
+
+    def get(self, id: BodyId) -> tuple[tuple[float, float], float] | None:
+        """Returns position, m, and angle, rad, that the body gets at the start of the next step."""
+        return self._poses.get(id) if self._poses and self._native.steps == self._steps else None
+
+    def put(self, id: BodyId, position: tuple[float, float], angle: float) -> None:
+        """Notes a pose that was given."""
+        steps = self._native.steps
+        if steps != self._steps:
+            self._poses, self._steps = {}, steps
+        self._poses[id] = (position, angle)
+
+    def clear(self) -> None:
+        """Forgets all poses, as their commands were dropped or executed."""
+        self._poses.clear()
+
+
 class BodyHandle:
     """Body of a running world, read and commanded through its properties.
 
-    What is read is the present state. What is set acts at the start of the next step, in the order in which it was set;
-    points are in the body's frame, forces and impulses in world axes.
+    Reading returns the present state, that after the last step. Position, angle, velocities, forces and impulses that are
+    set act at the start of the next step, in the order in which they were set, and reading shows them after that step.
+    Position and angle can be set one after the other: both hold. Points are in the body's frame, forces and impulses in
+    world axes.
     """
 
-    __slots__ = ("_native", "id")
+    __slots__ = ("_native", "_pending", "id")
 
-    def __init__(self, native: _drystone.World, id: BodyId) -> None:
+    def __init__(self, native: _drystone.World, id: BodyId, pending: _PendingPoses) -> None:
         self._native = native
+        self._pending = pending
         self.id = id
         """Id of the body."""
 
@@ -581,6 +655,18 @@ class BodyHandle:
     def _command(self, name: str, values: list[float], point: Pair | None = None) -> None:
         at = None if point is None else arguments.pair("point", point)
         self._native.command((self.id.index, self.id.generation), name, values, at)
+
+    def _teleport(self, position: tuple[float, float] | None, angle: float | None) -> None:
+        """Puts the body elsewhere. None keeps the part that it has, or was given since the last step."""
+        if position is None or angle is None:
+            known = self._pending.get(self.id)
+            if known is None:
+                body = self._read()
+                known = _two(body[3]), body[4]
+            position = known[0] if position is None else position
+            angle = known[1] if angle is None else angle
+        self._command("teleport", [*position, angle])
+        self._pending.put(self.id, position, angle)
 
     @property
     def kind(self) -> str:
@@ -594,25 +680,34 @@ class BodyHandle:
 
     @property
     def position(self) -> tuple[float, float]:
-        """Origin of the body's frame, m. Setting it puts the body there at once; it keeps its angle and velocity."""
+        """Origin of the body's frame, m, as doubles.
+
+        Setting it puts the body there at the start of the next step; it keeps its velocities, and its angle or the one
+        that was set. Reading returns the old position until that step.
+        """
         return _two(self._read()[3])
 
     @position.setter
     def position(self, value: Pair) -> None:
-        self._command("teleport", [*arguments.pair("position", value), self.angle])
+        self._teleport(arguments.point("position", value), None)
 
     @property
     def angle(self) -> float:
-        """Angle, rad, in (−π, π]. Setting it turns the body about its origin at once; it keeps its velocities."""
+        """Angle, rad, in (−π, π], rounded to float32.
+
+        Setting it turns the body about its origin at the start of the next step; it keeps its velocities, and its position
+        or the one that was set. Reading returns the old angle until that step.
+        """
         return self._read()[4]
 
     @angle.setter
     def angle(self, value: float) -> None:
-        self._command("teleport", [*self.position, arguments.number("angle", value)])
+        self._teleport(None, arguments.number("angle", value))
 
     @property
     def velocity(self) -> tuple[float, float]:
-        """Velocity of the centre of mass, m/s. Can be set, not of static bodies."""
+        """Velocity of the centre of mass, m/s. Can be set, not of static bodies; reading returns the new value after the next
+        step."""
         return _two(self._read()[5])
 
     @velocity.setter
@@ -621,7 +716,7 @@ class BodyHandle:
 
     @property
     def angular_velocity(self) -> float:
-        """Angular velocity, rad/s. Can be set, not of static bodies."""
+        """Angular velocity, rad/s. Can be set, not of static bodies; reading returns the new value after the next step."""
         return self._read()[6]
 
     @angular_velocity.setter
@@ -650,7 +745,8 @@ class BodyHandle:
 
     @property
     def user_data(self) -> int:
-        """Number of the user's, from 0 to 2⁶⁴ − 1, such as the key of a dict beside the world; 0 by default. Can be set.
+        """Number of the user's, from 0 to 2⁶⁴ − 1, such as the key of a dict beside the world; 0 by default. Can be
+        set; reading returns the new value at once.
 
         It has no effect on the simulation, and is saved with the world.
         """
@@ -705,19 +801,24 @@ class BodyHandle:
         self._command("force", list(arguments.pair("force", force)), point)
 
     def teleport(self, position: Pair, angle: float) -> None:
-        """Puts the body at a position, m, and an angle, rad, at once; it keeps its velocities."""
-        self._command("teleport", [*arguments.pair("position", position), arguments.number("angle", angle)])
+        """Puts the body at a position, m, as doubles, and an angle, rad, at the start of the next step; it keeps its
+        velocities. Reading returns the old pose until that step."""
+        self._teleport(arguments.point("position", position), arguments.number("angle", angle))
 
     def target(self, position: Pair, angle: float) -> None:
-        """Sets the velocities that bring the body to a position, m, and an angle, rad, in one step. Kinematic bodies."""
-        self._command("target", [*arguments.pair("position", position), arguments.number("angle", angle)])
+        """Sets the velocities that bring the body to a position, m, as doubles, and an angle, rad, in the next step.
+        Kinematic bodies."""
+        self._command("target", [*arguments.point("position", position), arguments.number("angle", angle)])
 
     def wake(self) -> None:
         """Wakes the body, and with it its island; what touches it, if the body is static or kinematic."""
         self._command("wake", [])
 
     def set(self, *, shape: int | None = None, **properties: Any) -> None:
-        """Sets properties of the body, as `World.set`: `world.body(0).set(type="kinematic", friction=0.2)`."""
+        """Sets properties of the body, as `World.set`: `world.body(0).set(type="kinematic", friction=0.2)`.
+
+        They act from the next step on. Reading `kind`, `mass`, `inertia` and `user_data` returns the new values at once.
+        """
         _set(self._native, [self.id], shape, properties)
 
     def __repr__(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from ..scene import Body, Scene
 from .single import WorldEnv
 from .vector import Observations, Rows, Unpack, View, WorldOptions, WorldVectorEnv
@@ -41,9 +43,12 @@ class CartPoleVector(WorldVectorEnv):
       clockwise, rad, angular velocity, rad/s.
     - Action: 0 pushes the cart to the left, 1 to the right, with 10 N.
     - Reward: 1 for each step. The episode ends with the cart beyond 2.4 m or the pole beyond 12°.
+    - Options of `reset`: `low` and `high`, bounds of the four numbers with which an episode begins, by default −0.05 and
+      0.05.
     """
 
     episode_steps = 500
+    start_options: ClassVar[Mapping[str, float]] = {"low": -0.05, "high": 0.05}
 
     def __init__(
         self,
@@ -67,8 +72,17 @@ class CartPoleVector(WorldVectorEnv):
             **options,
         )
 
+    @classmethod
+    def _checked_starts(cls, options: Mapping[str, Any]) -> dict[str, float]:
+        starts = super()._checked_starts(options)
+        low, high = starts["low"], starts["high"]
+        if low > high:
+            raise ArgumentError("options['low']", f"is {low}", f"a number of at most {high}, which is options['high']")
+        return starts
+
     def _spawn(self, rows: Rows) -> None:
-        self._start(rows, self._streams.uniform(rows, -0.05, 0.05, 4))
+        low, high = self._starts[rows].T[:, :, None]
+        self._start(rows, self._streams.uniform(rows, low, high, 4))
 
     def _start(self, rows: Rows, states: NDArray[np.float64]) -> None:
         """Puts worlds to states: position, velocity, angle, angular velocity, (n, 4)."""

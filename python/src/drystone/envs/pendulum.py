@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from .._arguments import number
+from ..errors import ArgumentError
 from ..scene import Body, Scene
 from .cart_pole import HIDDEN
 from .single import WorldEnv
@@ -35,11 +37,14 @@ class PendulumVector(WorldVectorEnv):
     - Observation, float32 (worlds, 3): cosine and sine of the angle from upright, angular velocity, rad/s.
     - Action, float32 (worlds, 1): torque, −2 to 2 N·m.
     - Reward: −(angle² + 0.1 speed² + 0.001 torque²) of the state in which the action is taken.
+    - Options of `reset`: `x_init` and `y_init`, largest angle, rad, and angular velocity, rad/s, with which an episode
+      begins, to either side, by default π and 1.
     """
 
     metadata: dict[str, Any] = {**WorldVectorEnv.metadata, "render_fps": 20}
     picture_size: ClassVar[tuple[int, int]] = (500, 500)
     episode_steps = 200
+    start_options: ClassVar[Mapping[str, float]] = {"x_init": math.pi, "y_init": 1.0}
     _kept = ("_cost",)
 
     def __init__(
@@ -64,8 +69,16 @@ class PendulumVector(WorldVectorEnv):
         )
         self._cost = np.zeros(self.num_envs)
 
+    @classmethod
+    def _checked_starts(cls, options: Mapping[str, Any]) -> dict[str, float]:
+        starts = super()._checked_starts(options)
+        for name, value in starts.items():
+            if value < 0.0:
+                raise ArgumentError(f"options['{name}']", f"is {value}", "a number of at least 0")
+        return starts
+
     def _spawn(self, rows: Rows) -> None:
-        self._start(rows, self._streams.uniform(rows, -1.0, 1.0, 2) * (math.pi, 1.0))
+        self._start(rows, self._streams.uniform(rows, -1.0, 1.0, 2) * self._starts[rows])
 
     def _start(self, rows: Rows, states: NDArray[np.float64]) -> None:
         """Puts worlds to states: angle, angular velocity, (n, 2)."""

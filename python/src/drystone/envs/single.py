@@ -8,7 +8,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from .vector import Observations, WorldVectorEnv
+from .._arguments import whole
+from .vector import MAX_SEED, Observations, WorldVectorEnv
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):
@@ -36,7 +37,14 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
-        """Begins an episode. Returns the observation and no infos."""
+        """Begins an episode. Returns the observation and no infos.
+
+        - `seed`: a whole number from 0 to 2⁶⁴ − 1. Without one the stream of random numbers goes on.
+        - `options`: those that the docstring of the environment of many worlds names; they hold for this episode.
+
+        Raises ArgumentError (a ValueError) for other options and seeds.
+        """
+        seed = None if seed is None else whole("seed", seed, 0, MAX_SEED)
         super().reset(seed=seed)
         if seed is None and not self.worlds._is_seeded:
             seed = int(self.np_random.integers(2**62))

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from .._arguments import whole
+from .._arguments import number, whole
 from ..batch import Batch
 from ..errors import ArgumentError, SnapshotError
 from ..scene import Scene, native_scene
@@ -33,8 +33,9 @@ else:
 
 __all__ = ["Unpack", "WorldOptions", "WorldVectorEnv"]
 
-_COUNTERS = ("_elapsed", "_ended")
+_COUNTERS = ("_elapsed", "_ended", "_starts")
 """Arrays that each environment keeps."""
+MAX_SEED = 2**64 - 1
 
 
 class WorldOptions(TypedDict, total=False):
@@ -73,6 +74,8 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
     """Number of steps of the worlds in a step of the environment."""
     picture_size: ClassVar[tuple[int, int]] = (600, 400)
     """Width and height of a frame, px."""
+    start_options: ClassVar[Mapping[str, float]] = {}
+    """Options of `reset` that bound where episodes begin, and their defaults."""
     episode_steps: ClassVar[int | None] = None
     """Default of `max_episode_steps`."""
     _kept: ClassVar[tuple[str, ...]] = ()
@@ -127,6 +130,8 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         self._is_seeded = False
         self._elapsed = np.zeros(self.num_envs, dtype=np.int64)
         self._ended = np.zeros(self.num_envs, dtype=np.bool_)
+        self._starts = np.tile(np.array([*self.start_options.values()], dtype=np.float64), (self.num_envs, 1))
+        """Values of the start options: float64 (worlds, options)."""
         self._variants: dict[str, NDArray[np.float32]] = {}
         """Arrays with which `_vary` has made the worlds: float32 (worlds, …)."""
         self._everyone: Rows = np.arange(self.num_envs, dtype=np.intp)
@@ -168,6 +173,14 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
         """Returns the options of an environment whose worlds are those from `first` on of one with these options."""
         return dict(options)
 
+    @classmethod
+    def _checked_starts(cls, options: Mapping[str, Any]) -> dict[str, float]:
+        """Returns all start options, those left out by their defaults. Raises ArgumentError for a wrong value."""
+        return {
+            name: number(f"options['{name}']", options[name]) if name in options else default
+            for name, default in cls.start_options.items()
+        }
+
     # ── what Gymnasium calls
 
     def reset(
@@ -175,14 +188,20 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> tuple[Observations, dict[str, Any]]:
         """Begins new episodes.
 
-        - `seed`: world `i` gets the seed `seed + i`; or a seed for each world. Without one its stream goes on.
-        - `options`: `{"reset_mask": mask}` resets the worlds whose flag is true alone: bool (worlds,).
+        - `seed`: world `i` gets the seed `seed + i`; or a seed for each world. Without one its stream goes on. Seeds are
+          whole numbers from 0 to 2⁶⁴ − 1.
+        - `options`: `{"reset_mask": mask}` resets the worlds whose flag is true alone: bool (worlds,). The docstring of an
+          environment names its other options. They hold for the worlds that are reset, until their next reset.
 
-        Returns the observations of all worlds, and no infos.
+        Returns the observations of all worlds, and no infos. Raises ArgumentError (a ValueError) for other options and
+        seeds; then nothing has changed.
         """
-        mask = reset_mask(options or {}, self.num_envs)
+        seeds = checked_seeds(seed, self.num_envs)
+        given = checked_options(options, type(self))
+        mask, starts = reset_mask(given, self.num_envs), self._checked_starts(given)
         rows = self._everyone if mask is None else np.flatnonzero(mask)
-        self._seed(seed)
+        self._seed(seeds)
+        self._starts[rows] = [*starts.values()]
         self._begin(rows)
         return self._observe(self._everyone), {}
 
@@ -278,14 +297,14 @@ class WorldVectorEnv(VectorEnv[Any, Any, Any]):
     # ── parts
 
     def _seed(self, seed: int | Sequence[int | None] | None) -> None:
+        """Seeds the streams. The seeds are those of `checked_seeds`."""
         if seed is None and self._is_seeded:
             return
-        if seed is None or isinstance(seed, (int, np.integer)):
-            super().reset(seed=None if seed is None else int(seed))
-            first = self.np_random.integers(2**62) if seed is None else int(seed)
-            self._streams.seed(self._everyone, seeds_from(int(first), self.num_envs))
+        if seed is None or isinstance(seed, int):
+            super().reset(seed=seed)
+            first = int(self.np_random.integers(2**62)) if seed is None else seed
+            self._streams.seed(self._everyone, seeds_from(first, self.num_envs))
         else:
-            check_seeds(seed, self.num_envs)
             if not self._is_seeded:
                 self._seed(None)
             rows = np.flatnonzero([one is not None for one in seed])
@@ -328,6 +347,19 @@ def _spell_out(cls: type[WorldVectorEnv]) -> None:
     init.__signature__ = own.replace(parameters=[*parameters, *options])
 
 
+def checked_options(options: object, kind: type[WorldVectorEnv]) -> Mapping[str, Any]:
+    """Returns the options of `reset`. Raises ArgumentError for one that environments of the class do not know."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ArgumentError("options", f"is {type(options).__name__}", "a dict")
+    known = ("reset_mask", *kind.start_options)
+    for name in options:
+        if name not in known:
+            raise ArgumentError(f"options[{name!r}]", "is no option of reset", " or ".join(f'"{one}"' for one in known))
+    return options
+
+
 def reset_mask(options: Mapping[str, Any], count: int) -> NDArray[np.bool_] | None:
     """Returns the checked mask of `reset`, bool (count,); None without one."""
     if "reset_mask" not in options:
@@ -347,10 +379,21 @@ def seeds_from(first: int, count: int) -> NDArray[np.uint64]:
     return seeds
 
 
-def check_seeds(seeds: Sequence[int | None], count: int) -> None:
-    """Raises ArgumentError unless there is a seed for each world."""
-    if len(seeds) != count:
-        raise ArgumentError("seed", f"has length {len(seeds)}", f"a seed, or one for each of {count} worlds")
+def checked_seeds(seed: object, count: int) -> int | list[int | None] | None:
+    """Returns the seed of all worlds, or one for each, as plain numbers.
+
+    Raises ArgumentError for anything but whole numbers from 0 to 2⁶⁴ − 1, or a number of seeds other than that of worlds.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, np.ndarray) and seed.ndim > 0:
+        seed = list(seed)
+    if isinstance(seed, Sequence) and not isinstance(seed, (str, bytes)):
+        if len(seed) != count:
+            raise ArgumentError("seed", f"has length {len(seed)}", f"a seed, or one for each of {count} worlds")
+        return [None if one is None else whole(f"seed[{place}]", one, 0, MAX_SEED) for place, one in enumerate(seed)]
+    # The last world has the seed `seed + count - 1`.
+    return whole("seed", seed, 0, MAX_SEED - (count - 1))
 
 
 def check_going(is_seeded: bool, ended: NDArray[np.bool_], mode: AutoresetMode) -> None:

@@ -25,8 +25,9 @@ from ..envs.vector import (
     Step,
     WorldVectorEnv,
     check_going,
-    check_seeds,
     checked_actions,
+    checked_options,
+    checked_seeds,
     reset_mask,
     seeds_from,
 )
@@ -69,10 +70,13 @@ class _Worlds:
             self.run(done, False)
         return self.run(command, wants_state) if command is not None else (None, None)
 
-    def _reset(self, argument: tuple[list[int | None] | None, NDArray[np.bool_] | None]) -> Observations:
-        seeds, mask = argument
+    def _reset(
+        self, argument: tuple[list[int | None] | None, NDArray[np.bool_] | None, dict[str, float]]
+    ) -> Observations:
+        seeds, mask, starts = argument
         if mask is None or mask.any():
-            return self.envs.reset(seed=seeds, options={} if mask is None else {"reset_mask": mask})[0]
+            masked = {} if mask is None else {"reset_mask": mask}
+            return self.envs.reset(seed=seeds, options={**masked, **starts})[0]
         self.envs._seed(seeds)
         return self.envs._observe(self.envs._everyone)
 
@@ -133,6 +137,7 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
         the environment does not take, ClusterError for actors that do not start.
         """
         kind, defaults = _environment(environment)
+        self._kind = kind
         self.num_envs = whole("num_envs", num_envs, 1)
         self._checkpoint_every = whole("checkpoint_every", checkpoint_every, 1)
         needs = Needs.checked(num_cpus, num_gpus, resources, timeout)
@@ -180,10 +185,12 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         """Begins new episodes, as `WorldVectorEnv.reset`. Returns the observations of all worlds, and no infos."""
-        mask = reset_mask(options or {}, self.num_envs)
-        seeds = self._seeds(seed)
+        checked = checked_seeds(seed, self.num_envs)
+        given = checked_options(options, self._kind)
+        mask, starts = reset_mask(given, self.num_envs), self._kind._checked_starts(given)
+        seeds = self._seeds(checked)
         commands: list[Command] = [
-            ("reset", (None if seeds is None else seeds[part], None if mask is None else mask[part].copy()))
+            ("reset", (None if seeds is None else seeds[part], None if mask is None else mask[part].copy(), starts))
             for part in self._parts
         ]
         found = self._do(commands, is_fresh=mask is None and seeds is not None and None not in seeds)
@@ -258,19 +265,18 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
 
     # ── parts
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None] | None:
+    def _seeds(self, seed: int | list[int | None] | None) -> list[int | None] | None:
         """Returns a seed for each world, as a local environment would give it; None: its stream goes on."""
         if seed is None and self._is_seeded:
             return None
-        if seed is None or isinstance(seed, (int, np.integer)):
-            super().reset(seed=None if seed is None else int(seed))
-            first = int(self.np_random.integers(2**62)) if seed is None else int(seed)
+        if seed is None or isinstance(seed, int):
+            super().reset(seed=seed)
+            first = int(self.np_random.integers(2**62)) if seed is None else seed
             return [int(one) for one in seeds_from(first, self.num_envs)]
-        check_seeds(seed, self.num_envs)
         if self._is_seeded:
-            return list(seed)
+            return seed
         others = seeds_from(int(self.np_random.integers(2**62)), self.num_envs)
-        return [int(other) if one is None else int(one) for one, other in zip(seed, others, strict=True)]
+        return [int(other) if one is None else one for one, other in zip(seed, others, strict=True)]
 
     def _do(self, commands: Sequence[Command], is_fresh: bool = False) -> list[Any]:
         """Executes a command in each actor, which changes the worlds, and returns the answers.
