@@ -743,6 +743,7 @@ fn bodies_that_overlap_are_pinned_by_one_press() {
     }
     browser.until("$('say').textContent.startsWith('Both ends are on the same body')");
     assert_eq!(joints(&service).len(), 2);
+    browser.until("joints.length === 2");
     for left in [1, 0] {
         browser.key("z");
         browser.until(&format!("joints.length === {left} && !making"));
